@@ -379,6 +379,7 @@ BUGS = [
     ("what_is_forwarded_stays", B + "forwarding.rs", "            transaction.complete(queue.name(), id).map_err(|misuse| Stay::of(misuse.into()))?;\n", "            let _ = id;\n"),
     ("a_missing_target_is_never_waited_for", B + "forward_each.rs", "            condition::NOT_FOUND\n            | condition::RESOURCE_LIMIT", "            condition::RESOURCE_LIMIT"),
     ("the_session_of_a_target_is_not_required", B + "forwarding.rs", "if target.requires_session() && message.workflow_id.is_none() {", "if false && target.requires_session() && message.workflow_id.is_none() {"),
+    ("given_back_behind_stays_counted", R + "revoked.rs", "        message.delivery_count -= 1;\n", ""),
     ("young_messages_are_deleted_too", B + "management/deleting.rs", "delivery.message().accepted_at >= before", "delivery.message().accepted_at > before"),
     ("what_was_not_deleted_stays_locked", B + "management/deleting.rs", "give_back_deliveries(queue, young);", "young.into_iter().rev().for_each(|delivery| drop(delivery.keep()));"),
     ("one_copy_of_a_topic_is_cancelled", B + "management/topic_scheduling.rs", "view.sequence_number >= *first", "view.sequence_number == *first"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use seriatim::Completion;
+use seriatim::Delivery;
 use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::error::ReceiveRefusal;
@@ -58,6 +59,31 @@ async fn o12_who_settles_apart_keeps_nothing_ahead_where_a_deferred_message_is_w
     for delivery in &mut again {
         delivery.complete().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn o12_what_is_given_back_behind_one_that_was_given_back_is_not_counted_either() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    for body in ["1", "2", "3"] {
+        fixture.send("w", body).await;
+    }
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
+    let mut ahead = taken.receive(3, Duration::ZERO).await.unwrap();
+    for delivery in &mut ahead {
+        delivery.release().await.unwrap();
+    }
+    let counts = |deliveries: &[Delivery]| -> Vec<u32> {
+        deliveries.iter().map(|delivery| delivery.message().delivery_count).collect()
+    };
+    let mut again = taken.receive(3, Duration::ZERO).await.unwrap();
+    assert_eq!(counts(&again), [1, 1, 1]);
+    again[0].release().await.unwrap();
+    let lost = again[1].complete().await.unwrap_err();
+    assert_eq!(lost.refusal(), Some(&SettleRefusal::LockLost), "the one before it is to be handled first");
+    let last = taken.receive(3, Duration::ZERO).await.unwrap();
+    let late = again[2].release().await.unwrap_err();
+    assert_eq!(late.refusal(), Some(&SettleRefusal::LockLost), "he has it again");
+    assert_eq!(counts(&last), [1, 2, 2]);
 }
 
 #[tokio::test]

@@ -31,7 +31,8 @@ use crate::token::LockToken;
 /// A workflow that one consumer has accepted: nobody else is offered anything of it meanwhile.
 ///
 /// Each of its deliveries is settled for itself. In an ordered queue, when one fails, those received behind it are
-/// taken back: their settle is refused as lost, and they are offered again after it.
+/// taken back: their settle is refused as lost, and they are offered again after it. One that is given back unstarted takes back those behind
+/// it in the same way; these can still be given back, too, as long as they are not received again.
 ///
 /// # Dropping
 /// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out. Deliveries of it that are dropped

@@ -9,6 +9,7 @@ use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::lookup::Lookup;
 use crate::lookup::SlotLookup;
 use crate::token::LockToken;
@@ -34,6 +35,8 @@ pub(crate) struct LockEntry {
     pub(crate) until: Timestamp,
     /// The messages its holder has out, in the order of hand-out.
     pub(crate) out: HeldMessages,
+    /// What was taken from its holder because he gave back one before it, as long as he has not been handed it again.
+    pub(crate) revoked: HeldMessages,
     /// Whether its holder wants to keep what he has ahead of a message that fails.
     pub(crate) is_apart: bool,
     /// Its number: of locks that end at the same instant, the one granted first ends first.
@@ -198,6 +201,7 @@ impl LockTable {
             kind,
             until,
             out: HeldMessages::default(),
+            revoked: HeldMessages::default(),
             is_apart: false,
             number: self.granted,
         };
@@ -232,7 +236,30 @@ impl LockTable {
         self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a holder is handed a message");
         lock.out.push(sequence);
+        if !lock.revoked.is_empty() {
+            lock.revoked.remove(sequence);
+        }
         lock
+    }
+
+    /// Notes that a message was taken from its holder because he gave back one before it.
+    pub(crate) fn note_revoked(&mut self, token: LockToken, sequence: SequenceNumber) {
+        self.remember(token);
+        let lock = self.by_token.get_mut(&token).expect("only from a holder something is taken");
+        lock.revoked.push(sequence);
+        // Some may have gone another way since.
+        let is_full = lock.revoked.len() > limits::ACCEPTED_AHEAD_MAX;
+        let first = lock.revoked.iter().next().filter(|_| is_full);
+        if let Some(first) = first {
+            lock.revoked.remove(first);
+        }
+    }
+
+    /// Notes that nothing more can be said of what was taken from its holder.
+    pub(crate) fn forget_revoked(&mut self, token: LockToken, sequence: SequenceNumber) {
+        self.remember(token);
+        let lock = self.by_token.get_mut(&token).expect("only a holder says something of it");
+        lock.revoked.remove(sequence);
     }
 
     /// Takes a message out of its holder's hands.

@@ -59,6 +59,7 @@ mod remind;
 pub(crate) mod reply;
 #[cfg(all(test, feature = "cluster"))]
 pub(crate) mod reply_samples;
+mod revoked;
 pub(crate) mod room_need;
 #[cfg(test)]
 pub(crate) mod samples;

@@ -16,7 +16,6 @@ use crate::engine::rules::command::StateChange;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::DEFERRED_AGAIN;
 use crate::engine::rules::fail::Why;
-use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
@@ -56,6 +55,9 @@ impl Step<'_> {
         let (mut workflow, message) = match self.held_message(name, held) {
             Err(Stop::Refused(_)) if self.holds_dead_letter(token) => {
                 return self.settle_dead_letter(name, held, settlement);
+            }
+            Err(Stop::Refused(_)) if self.gives_back_revoked(name, held, &settlement)? => {
+                return self.give_back_revoked(name, held);
             }
             Err(Stop::Refused(refusal)) => return self.answer_again(name, held, &settlement, refusal),
             held => held?,
@@ -372,7 +374,8 @@ impl OpenWorkflow {
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
-        let holds_before = self.record.rare.holds.clone();
+        let (holds_before, is_given_back) =
+            (self.record.rare.holds.clone(), settlement == Settlement::Release);
         match settlement {
             // Nothing stops what is behind it.
             Settlement::Complete(_) => return self.end(step, sequence, &message, SettlementKind::Completed),
@@ -402,7 +405,7 @@ impl OpenWorkflow {
         let is_stopped = self.record.rare.holds.iter().any(is_new)
             || (!self.settles_apart(step, token) && self.is_in_line(step, sequence)?);
         match is_stopped {
-            true => self.revoke_behind(step, token, message.rank.unwrap_or(0)),
+            true => self.revoke_behind(step, token, message.rank.unwrap_or(0), is_given_back),
             false => Ok(()),
         }
     }
@@ -424,27 +427,6 @@ impl OpenWorkflow {
             message.status,
             Status::Ready | Status::Failed { .. } | Status::ByConsumer { aside: false, .. }
         ))
-    }
-
-    /// Takes back what a holder has ahead of a message that failed: it is offered again after it.
-    fn revoke_behind(&mut self, step: &mut Step<'_>, token: LockToken, rank: u64) -> Read<()> {
-        let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
-        for sequence in out.iter() {
-            let before = step.message_listed(self.key.queue, sequence)?;
-            let in_line = !self.is_aside(&before);
-            if !in_line || before.rank.is_none_or(|behind| behind < rank) {
-                continue;
-            }
-            step.locks.take_back(token, sequence);
-            if is_expired(&before, step.clocks()) {
-                self.expire(step, sequence, &before)?;
-                continue;
-            }
-            let mut message = MessageRecord::clone(&before);
-            message.status = Status::Ready;
-            self.restate(step, sequence, Some(&before), &message)?;
-        }
-        Ok(())
     }
 
     /// Ends the lock when nothing is left of it, else writes down what is left; says until when it is still held.

@@ -155,6 +155,17 @@ async fn what_of_a_session_is_given_back_together_is_not_counted_whichever_comes
 }
 
 #[tokio::test]
+async fn what_of_a_session_is_given_back_after_what_is_before_it_is_not_counted() {
+    let (_fixture, queue, mut bare) = session_of_two().await;
+    assert_eq!(bare.bodies(2).await, ["0", "1"]);
+    for number in [0, 1] {
+        bare.says([ends(number, number, false, DeliveryOutcome::Released)]).await;
+        assert_eq!(answer(&mut bare).await, DeliveryOutcome::Released);
+    }
+    assert_eq!(delivery_counts(&queue).await, [0, 0]);
+}
+
+#[tokio::test]
 async fn a_session_ends_when_its_lock_is_lost_and_not_a_moment_before_uncounted() {
     const MOMENT: Duration = Duration::from_millis(2);
     let (engine, clock) = crate::testing::engine().await.unwrap();

@@ -52,6 +52,8 @@ pub(crate) struct Clients {
     pub(crate) held: Vec<Delivery>,
     /// Deliveries that were settled or lost; somebody may try again.
     pub(crate) lost: Vec<Delivery>,
+    /// Deliveries of a workflow that its holder is about to give back, one after another.
+    pub(crate) giving_back: Vec<Delivery>,
     /// The last settlements; somebody may not have heard the answer, and ask again.
     pub(crate) settling: Vec<Command>,
     pub(crate) taken: Vec<(QueueName, LockToken)>,
@@ -87,6 +89,7 @@ impl Clients {
             progress: BTreeMap::new(),
             held: Vec::new(),
             lost: Vec::new(),
+            giving_back: Vec::new(),
             settling: Vec::new(),
             taken: Vec::new(),
             unanswered: Vec::new(),

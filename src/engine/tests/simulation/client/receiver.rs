@@ -72,6 +72,16 @@ impl Clients {
     }
 
     fn settle_anew(&mut self, ledger: &Ledger, now: Timestamp) -> Option<Command> {
+        if let Some(Delivery { queue, token, sequence, delivery_count }) = self.giving_back.pop() {
+            let settlement = Settlement::Release;
+            return Some(Command::Settle(verbs::Settle {
+                queue,
+                token,
+                sequence,
+                delivery_count,
+                settlement,
+            }));
+        }
         if self.random.chance(4) && !self.lost.is_empty() {
             let index = self.index(self.lost.len());
             let delivery = self.lost[index].clone();
@@ -89,6 +99,13 @@ impl Clients {
             return Some(Command::Renew(verbs::Renew { queue, token }));
         }
         let delivery = self.held[index].clone();
+        if self.taken.iter().any(|(_, token)| *token == delivery.token) && self.random.chance(40) {
+            let is_of = |held: &mut Delivery| held.token == delivery.token;
+            // The first is given back first.
+            self.giving_back =
+                self.held.extract_if(.., is_of).collect::<Vec<_>>().into_iter().rev().collect();
+            return self.settle_anew(ledger, now);
+        }
         if self.random.chance(10) {
             return Some(self.complete_together(&delivery.queue));
         }

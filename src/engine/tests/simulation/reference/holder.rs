@@ -50,6 +50,7 @@ impl Naive {
 
     pub(crate) fn settle(&mut self, key: &WorkflowRef, seq: u64, settlement: &Settlement) {
         self.take_back(key, seq);
+        let is_given_back = *settlement == Settlement::Release;
         let held_before = self.held(key);
         let message = self.message(seq).expect("it is out").clone();
         match settlement {
@@ -82,7 +83,7 @@ impl Naive {
             && !options.hold_on_defer;
         let is_new = |cause: &Cause| !held_before.iter().any(|held| held.kind() == cause.kind());
         if blocks && !is_apart || self.held(key).iter().any(is_new) {
-            self.revoke_behind(key, message.place());
+            self.revoke_behind(key, message.place(), is_given_back);
         }
     }
 
@@ -110,7 +111,7 @@ impl Naive {
     }
 
     /// What a holder has ahead of a message that failed is taken back, and offered again after it; it stays counted.
-    fn revoke_behind(&mut self, key: &WorkflowRef, place: u64) {
+    fn revoke_behind(&mut self, key: &WorkflowRef, place: u64, is_given_back: bool) {
         let out = self.lock(key).map(|lock| lock.out.clone()).unwrap_or_default();
         for seq in out {
             let message = self.message(seq).expect("it is out").clone();
@@ -122,8 +123,25 @@ impl Naive {
                 self.expire(seq);
             } else {
                 self.set(seq, State::Ready);
+                let lock = self.flow(key).lock.as_mut().filter(|_| is_given_back);
+                lock.into_iter().for_each(|lock| lock.given_back_behind.push(seq));
             }
         }
+    }
+
+    /// A holder gives back what was taken back because he gave back one before it: it is not counted either. Says whether it is so.
+    pub(crate) fn give_back_behind(&mut self, key: &WorkflowRef, seq: u64, count: u32) -> bool {
+        let is_behind = self.lock(key).is_some_and(|lock| lock.given_back_behind.contains(&seq));
+        let message = self.message(seq).filter(|_| is_behind);
+        if !message.is_some_and(|message| matches!(message.state, State::Ready) && message.count == count) {
+            return false;
+        }
+        if let Some(lock) = &mut self.flow(key).lock {
+            lock.given_back_behind.retain(|behind| *behind != seq);
+        }
+        let index = self.at(seq).expect("it is stored");
+        self.messages[index].count -= 1;
+        true
     }
 
     /// Gives a workflow accepted whole back: what its holder has is given back uncounted.

@@ -119,6 +119,8 @@ pub(crate) struct Lock {
     /// Whether its holder wants to keep what he has ahead of a message that fails.
     pub(crate) is_apart: bool,
     pub(crate) out: Vec<u64>,
+    /// What was taken back because its holder gave back one before it, and what he was not handed again since.
+    pub(crate) given_back_behind: Vec<u64>,
     /// Of locks that end at one instant, the one granted first ends first.
     pub(crate) number: u64,
 }

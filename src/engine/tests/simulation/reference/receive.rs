@@ -55,7 +55,8 @@ impl Naive {
         let until = self.now + self.options.lock;
         let number = self.granted;
         let (is_whole, is_run) = (of == LockOf::Workflow, of == LockOf::Run);
-        let lock = Lock { token, until, is_whole, is_run, is_apart: false, out: Vec::new(), number };
+        let (is_apart, out, given_back_behind) = (false, Vec::new(), Vec::new());
+        let lock = Lock { token, until, is_whole, is_run, is_apart, out, given_back_behind, number };
         self.flow(key).lock = Some(lock);
     }
 
@@ -73,6 +74,7 @@ impl Naive {
         let key = message.key.clone();
         let lock = self.flow(&key).lock.as_mut().expect("its workflow is locked");
         lock.out.push(seq);
+        lock.given_back_behind.retain(|behind| *behind != seq);
     }
 
     /// Whether a message can be fetched by number.
