@@ -227,14 +227,14 @@ impl Session {
         let before = self.outgoing.len();
         self.outgoing.retain(|_, its_handle| *its_handle != handle);
         link.unsettled -= before - self.outgoing.len();
-        hub.unsettled -= before - self.outgoing.len();
+        hub.unsettled_out -= before - self.outgoing.len();
         unsent
     }
 
     /// Stops sending over every link at once: there may be as many links as there are deliveries.
     pub(crate) fn stop_sending_all(&mut self, hub: &mut Hub) {
         for handle in std::mem::take(&mut self.outgoing).into_values() {
-            hub.unsettled -= 1;
+            hub.unsettled_out -= 1;
             if let Some(link) = self.links.get_mut(&handle) {
                 link.unsettled -= 1;
             }
@@ -279,12 +279,13 @@ impl Session {
         if let Some(partial) = link.partial.take() {
             hub.partial_bytes -= partial.bytes.len();
         }
-        let unsettled = std::mem::take(&mut link.unsettled);
+        let (unsettled, is_outgoing) = (std::mem::take(&mut link.unsettled), link.peer.is_receiver());
         if unsettled > 0 {
             for deliveries in [&mut self.incoming, &mut self.outgoing, &mut self.described] {
                 deliveries.retain(|_, its_handle| *its_handle != handle);
             }
-            hub.unsettled -= unsettled;
+            let counted = if is_outgoing { &mut hub.unsettled_out } else { &mut hub.unsettled_in };
+            *counted -= unsettled;
         }
     }
 }

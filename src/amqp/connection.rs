@@ -146,6 +146,11 @@ impl Connection {
         self.hub.has_room()
     }
 
+    /// How many more deliveries may be sent that the peer settles.
+    pub(crate) fn unsettled_left(&self) -> usize {
+        self.hub.unsettled_out_left()
+    }
+
     /// Whether nothing more is to be read. Write the rest of the output, and drop it.
     pub fn is_finished(&self) -> bool {
         self.phase == ConnectionPhase::Finished && self.hub.events.is_empty()

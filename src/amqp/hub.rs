@@ -19,8 +19,10 @@ pub(crate) struct Hub {
     pub(crate) links_ever: u64,
     /// How many links there are.
     pub(crate) links: usize,
-    /// How many deliveries are unsettled.
-    pub(crate) unsettled: usize,
+    /// How many deliveries of the peer are unsettled.
+    pub(crate) unsettled_in: usize,
+    /// How many deliveries to the peer are unsettled. They are counted apart: a peer that settles nothing can still send.
+    pub(crate) unsettled_out: usize,
     /// Bytes of messages of which only a part has come.
     pub(crate) partial_bytes: usize,
     /// Bytes of messages that wait for a peer's window.
@@ -38,7 +40,8 @@ impl Hub {
             events: VecDeque::new(),
             links_ever: 0,
             links: 0,
-            unsettled: 0,
+            unsettled_in: 0,
+            unsettled_out: 0,
             partial_bytes: 0,
             queued_bytes: 0,
             unsent: BTreeMap::new(),
@@ -50,9 +53,14 @@ impl Hub {
         self.outbox.len() + self.queued_bytes < self.options.buffered_bytes_max
     }
 
-    /// Whether one more delivery may be unsettled.
-    pub(crate) fn may_unsettle(&self) -> bool {
-        self.unsettled < self.options.unsettled_max
+    /// Whether one more delivery of the peer may be unsettled.
+    pub(crate) fn may_unsettle_in(&self) -> bool {
+        self.unsettled_in < self.options.unsettled_max
+    }
+
+    /// How many more deliveries to the peer may be unsettled.
+    pub(crate) fn unsettled_out_left(&self) -> usize {
+        self.options.unsettled_max.saturating_sub(self.unsettled_out)
     }
 
     /// How many bytes of messages may have come in part: at least one message must fit.

@@ -95,12 +95,12 @@ impl Session {
             if self.incoming.contains_key(&message.delivery) {
                 return Err(not_allowed(handle, "the number of a delivery is in use"));
             }
-            if !hub.may_unsettle() {
+            if !hub.may_unsettle_in() {
                 return Err(no_more(handle, "too many deliveries are unsettled"));
             }
             self.incoming.insert(message.delivery, handle);
             link.unsettled += 1;
-            hub.unsettled += 1;
+            hub.unsettled_in += 1;
         }
         let Partial { delivery, tag, format, settled, bytes, is_too_large, transaction } = message;
         let (link, delivery) = (link.id, DeliveryNumber(delivery));

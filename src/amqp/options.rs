@@ -33,7 +33,7 @@ pub struct ConnectionOptions {
     pub handles_max: u32,
     /// How many links a connection has at most.
     pub links_max: usize,
-    /// How many deliveries of a connection may be unsettled, in both directions.
+    /// How many deliveries of a connection may be unsettled in each direction.
     pub unsettled_max: usize,
     /// The largest message, unless the answer to an attach says less.
     pub message_bytes_max: u64,

@@ -28,7 +28,7 @@ impl Session {
         let is_number_free = !self.outgoing.contains_key(&number) && !self.described.contains_key(&number);
         let link = self.link_mut(id).ok_or(Unsent::NoLink)?;
         judge(link, &message)?;
-        let may_unsettle = message.settled || hub.may_unsettle();
+        let may_unsettle = message.settled || hub.unsettled_out_left() > 0;
         if !may_unsettle || !is_number_free {
             return Err(Unsent::TooManyUnsettled);
         }
@@ -38,7 +38,7 @@ impl Session {
         link.count_delivery();
         if !message.settled {
             link.unsettled += 1;
-            hub.unsettled += 1;
+            hub.unsettled_out += 1;
             self.outgoing.insert(number, id.handle);
         }
         self.next_delivery = number.wrapping_add(1);

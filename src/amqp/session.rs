@@ -195,7 +195,8 @@ impl Session {
         self.keep_unsent(hub);
         let error = error.map(AmqpError::shortened);
         hub.links -= self.links.len();
-        hub.unsettled -= self.incoming.len() + self.outgoing.len() + self.described.len();
+        hub.unsettled_in -= self.incoming.len();
+        hub.unsettled_out -= self.outgoing.len() + self.described.len();
         self.incoming.clear();
         self.outgoing.clear();
         self.described.clear();

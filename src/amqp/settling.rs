@@ -47,15 +47,19 @@ impl Session {
             return;
         }
         deliveries.remove(&number);
-        self.count_settled(hub, id.handle);
+        self.count_settled(hub, ours, id.handle);
         let is_reported_later = has_queued && self.settle_queued(number);
         if !is_reported_later {
             hub.outbox.settle(self.channel, ours, number, outcome);
         }
     }
 
-    fn count_settled(&mut self, hub: &mut Hub, handle: u32) {
-        hub.unsettled -= 1;
+    /// Counts a delivery less over a link whose end here this is.
+    fn count_settled(&mut self, hub: &mut Hub, ours: Role, handle: u32) {
+        match ours {
+            Role::Receiver => hub.unsettled_in -= 1,
+            Role::Sender => hub.unsettled_out -= 1,
+        }
         if let Some(link) = self.links.get_mut(&handle) {
             link.unsettled -= 1;
         }
@@ -107,7 +111,7 @@ impl Session {
             return;
         };
         if disposition.settled {
-            self.count_settled(hub, handle);
+            self.count_settled(hub, disposition.role.opposite(), handle);
         } else {
             self.described.insert(number, handle);
         }
@@ -116,7 +120,7 @@ impl Session {
 
     fn end_reported(&mut self, hub: &mut Hub, number: u32) {
         if let Some(handle) = self.described.remove(&number) {
-            self.count_settled(hub, handle);
+            self.count_settled(hub, Role::Sender, handle);
         }
     }
 

@@ -111,7 +111,7 @@ pub const AMQP_LINK_NAME_BYTES_MAX: usize = 512;
 /// Longest tag of an AMQP delivery in bytes. The standard sets 32; there are SDKs that write a UUID as text, with 36.
 pub const AMQP_TAG_BYTES_MAX: usize = 64;
 
-/// Most deliveries of one AMQP connection that are unsettled: as many as an engine has locks.
+/// Most deliveries of one AMQP connection that are unsettled in each direction: as many as an engine has locks.
 pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
 
 /// Transfer frames an AMQP peer may send before the window is opened again; half of it is a whole large message.
@@ -228,6 +228,10 @@ pub const SERVICE_BUS_BACKLOG_SHARE: usize = 64 * 1024;
 /// How long nothing is fetched for a link when as many deliveries are handed out as may be, or no node of a cluster has the partition: it
 /// asks again as soon as one of its own is settled, and after this because others may have been.
 pub const SERVICE_BUS_PAUSE: Duration = Duration::from_millis(250);
+
+/// Deliveries of a connection that are settled at once in place of a client that never settles them, when it has as many as may be: a
+/// frame goes out for each.
+pub const SERVICE_BUS_FORGOTTEN_AT_ONCE: usize = 256;
 
 /// How long a client that holds a session may settle what it has before it is told that the next message is too large for
 /// it, and the session is given back: shorter than people wait for an error, longer than most handlers run.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -69,6 +70,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) under_way: BTreeSet<u64>,
     /// Ends, and beginnings after them, in the order in which they came, each with what has to be answered before.
     pub(crate) in_order: VecDeque<(u64, InOrder)>,
+    /// When deliveries were last looked for that the client does not settle any more, in the clock's elapsed time.
+    pub(crate) forgotten_looked_for_at: Duration,
     /// Since when there is no link.
     pub(crate) linkless_since_ms: u64,
     /// When the peer last took something of what waits for it.
@@ -112,6 +115,7 @@ impl ConnectionTask {
             work_ever: 0,
             under_way: BTreeSet::new(),
             in_order: VecDeque::new(),
+            forgotten_looked_for_at: Duration::ZERO,
             linkless_since_ms: now_ms,
             progress_at_ms: now_ms,
             bytes_given: 0,

@@ -49,7 +49,7 @@ impl ConnectionTask {
     fn feed(&mut self, link: LinkId) {
         let credit = self.amqp.credit(link) as usize;
         let has_room = self.amqp.has_room() && !self.backlogs.is_full();
-        let share = self.backlogs.share(self.links.len());
+        let (share, unsettled_room) = (self.backlogs.share(self.links.len()), self.unsettled_room());
         let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.is_leaving) else { return };
         if let Some(fetching) = &receiver.fetching {
             // What it has brought by then is sent, or goes back before anything else is fetched.
@@ -66,6 +66,10 @@ impl ConnectionTask {
             return;
         }
         let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX).min(share);
+        let may_be_settled = receiver.deletes || unsettled_room > 0;
+        if !receiver.deletes {
+            max = max.min(unsettled_room);
+        }
         if receiver.session.is_some() {
             let out = receiver.unsettled.len() + receiver.sent.len();
             max = max.min(limits::ACCEPTED_AHEAD_MAX.saturating_sub(out));
@@ -83,6 +87,7 @@ impl ConnectionTask {
             _ if receiver.is_paused && receiver.drains => self.finish_draining(link),
             _ if receiver.is_paused => {}
             0 if receiver.drains => self.finish_draining(link),
+            0 if credit > 0 && !may_be_settled => self.pause(link, limits::SERVICE_BUS_PAUSE),
             0 if credit > 0 => self.wait_for_room(link),
             0 => {}
             _ => self.fetch(link, max),
@@ -251,13 +256,15 @@ impl ConnectionTask {
         while let Some(outgoing) = self.receiver(link).and_then(|receiver| receiver.next_outgoing()) {
             match self.amqp.send(link, outgoing) {
                 Ok(delivery) => self.note_sent(link, delivery),
-                Err(Unsent::TooManyUnsettled)
-                    if self.receiver(link).is_some_and(|receiver| receiver.drains) =>
-                {
+                // Others have fetched at the same time.
+                Err(Unsent::TooManyUnsettled) => {
                     self.give_back_backlog(link);
-                    self.finish_draining(link);
+                    match self.receiver(link).is_some_and(|receiver| receiver.drains) {
+                        true => self.finish_draining(link),
+                        false => self.pause(link, limits::SERVICE_BUS_PAUSE),
+                    }
                 }
-                Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => return,
+                Err(Unsent::NoRoom) => return,
                 Err(Unsent::TooLarge) => return self.stop_at_too_large(link),
                 // The client has taken its credit back.
                 Err(Unsent::NoCredit | Unsent::NoLink) => self.give_back_backlog(link),
@@ -277,11 +284,7 @@ impl ConnectionTask {
                 receiver.sent.push(hold);
                 self.deleting.insert(link);
             }
-            false => {
-                // Of what comes again after a transaction was rolled back, its client has the last delivery only.
-                receiver.in_transactions.retain(|_, before| before.number() != hold.number());
-                receiver.unsettled.insert(delivery, hold);
-            }
+            false => receiver.note_unsettled(delivery, hold),
         }
     }
 

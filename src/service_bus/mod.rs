@@ -75,6 +75,7 @@ mod tests;
 mod too_large;
 mod transacting;
 mod transactions;
+mod unsettled;
 mod waiting;
 mod websocket;
 mod window;

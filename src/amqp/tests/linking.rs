@@ -157,7 +157,7 @@ fn what_was_sent_before_a_detach_can_be_settled_before_it_is_answered() {
     pair.connection.settle(link, *delivery, DeliveryOutcome::Accepted);
     pair.connection.detach(link, None);
     assert!(matches!(pair.receive_frames()[..], [Performative::Disposition(_), Performative::Detach(_)]));
-    assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
+    assert_eq!((pair.connection.hub.unsettled_in, pair.connection.hub.links), (0, 0));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn what_was_said_of_deliveries_before_an_end_can_be_answered_before_it() {
     pair.connection.detach(link, None);
     pair.connection.end(0);
     assert!(matches!(pair.receive_frames()[..], [Performative::Disposition(_), Performative::End(_)]));
-    assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
+    assert_eq!((pair.connection.hub.unsettled_out, pair.connection.hub.links), (0, 0));
 }
 
 #[test]
@@ -416,5 +416,5 @@ fn what_was_not_written_when_a_session_ends_is_named_for_each_link() {
     pair.events();
     assert_eq!(pair.connection.unsent(links[0]), [DeliveryNumber(1)]);
     assert_eq!(pair.connection.unsent(links[1]), [DeliveryNumber(2), DeliveryNumber(3)]);
-    assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled), (0, 0));
+    assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled_out), (0, 0));
 }

@@ -247,7 +247,7 @@ fn two_links_cannot_give_one_number_to_two_deliveries() {
         pair.says(Performative::Transfer(Transfer { handle, ..part }, payload));
     }
     assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::NOT_ALLOWED));
-    assert_eq!(pair.connection.hub.unsettled, 1);
+    assert_eq!(pair.connection.hub.unsettled_in, 1);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn no_more_is_unsettled_than_may_be() {
     assert_eq!(pair.connection.credit(link), 7);
     pair.says(transfer(0, 3, b""));
     assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
-    assert_eq!(pair.connection.hub.unsettled, 0, "what a link leaves is forgotten");
+    assert_eq!(pair.connection.hub.unsettled_in, 0, "what a link leaves is forgotten");
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn a_sender_that_settles_what_it_sent_is_told_of() {
         transaction: None,
     };
     assert_eq!(pair.events(), [settled]);
-    assert_eq!(pair.connection.hub.unsettled, 0);
+    assert_eq!(pair.connection.hub.unsettled_in, 0);
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
     let expected =
         [single(0, DeliveryOutcome::Accepted), single(1, lost), single(2, DeliveryOutcome::Rejected(None))];
     assert_eq!(pair.receive_frames(), expected);
-    assert_eq!(pair.connection.hub.unsettled, 1);
+    assert_eq!(pair.connection.hub.unsettled_out, 1);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_receiver_that_settles_itself_is_not_answered() {
     assert_eq!(pair.events(), [settled(link, number, DeliveryOutcome::Released, true)]);
     pair.connection.settle(link, number, DeliveryOutcome::Released);
     assert_eq!(pair.receive_frames(), []);
-    assert_eq!(pair.connection.hub.unsettled, 0);
+    assert_eq!(pair.connection.hub.unsettled_out, 0);
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn what_waits_for_a_link_goes_with_it() {
     pair.events();
     let frames = parts(pair.receive_frames());
     assert_eq!(frames.iter().map(|(transfer, _)| transfer.handle).collect::<Vec<_>>(), [1]);
-    assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled), (0, 1));
+    assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled_out), (0, 1));
 }
 
 #[test]

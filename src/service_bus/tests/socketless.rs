@@ -36,7 +36,12 @@ pub(crate) async fn endpoint(client: &Client, clock: Arc<dyn Clock>) -> Arc<Endp
 
 /// A connection whose client has opened it and begun a session.
 pub(crate) fn opened(shared: Arc<EndpointState>) -> ConnectionTask {
-    let mut connection_task = ConnectionTask::new(Connection::new(ConnectionOptions::default(), 0), shared);
+    opened_with(shared, ConnectionOptions::default())
+}
+
+/// The same with other limits.
+pub(crate) fn opened_with(shared: Arc<EndpointState>, options: ConnectionOptions) -> ConnectionTask {
+    let mut connection_task = ConnectionTask::new(Connection::new(options, 0), shared);
     connection_task.amqp.receive(peer::HEADER, 0);
     connection_task.says(&[peer::open(), peer::begin()]);
     connection_task.amqp.output().clear();
