@@ -276,15 +276,16 @@ impl ConnectionTask {
     fn note_sent(&mut self, link: LinkId, delivery: DeliveryNumber) {
         let sent = self.receiver(link).and_then(|receiver| receiver.backlog.pop_front());
         let Some(PackedMessage { hold, .. }) = sent else { return };
-        self.shared.meters.too_large.forget(&hold.queue, hold.number());
-        self.shared.meters.note_delivered(1);
+        let shared = self.shared.clone();
+        shared.meters.too_large.forget(&hold.queue, hold.number());
+        shared.meters.note_delivered(1);
         let Some(receiver) = self.receiver(link) else { return };
         match receiver.deletes {
             true => {
                 receiver.sent.push(hold);
                 self.deleting.insert(link);
             }
-            false => receiver.note_unsettled(delivery, hold),
+            false => receiver.note_unsettled(delivery, hold, &shared.holds),
         }
     }
 

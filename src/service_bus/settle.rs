@@ -43,8 +43,8 @@ impl ConnectionTask {
         let hold = receiver.unsettled.remove(&delivery);
         let Some(hold) = hold else {
             if !settled {
-                let lost = DeliveryOutcome::Rejected(Some(AmqpRefusal::lock_lost().into()));
-                self.amqp.settle(link, delivery, lost);
+                let lost = self.lost(link, AmqpRefusal::lock_lost());
+                self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(lost.into())));
             }
             return;
         };
@@ -135,23 +135,23 @@ impl ConnectionTask {
         let Some(outcome) = reply.outcome else { return };
         let outcome = match answer {
             Ok(()) => outcome,
-            // Of a session that is still held the message was taken back alone, because one before it has failed: an SDK
-            // that hears of a lost session gives all of it up.
-            Err(refusal)
-                if refusal.condition == condition::LOCK_LOST && self.has_lost_session(reply.link) =>
-            {
-                DeliveryOutcome::Rejected(Some(AmqpRefusal::session_lock_lost().into()))
+            Err(refusal) if refusal.condition == condition::LOCK_LOST => {
+                DeliveryOutcome::Rejected(Some(self.lost(reply.link, refusal).into()))
             }
             Err(refusal) => DeliveryOutcome::Rejected(Some(refusal.into())),
         };
         self.amqp.settle(reply.link, reply.delivery, outcome);
     }
 
-    /// Whether a link has a session that it does not hold any more.
-    fn has_lost_session(&mut self, link: LinkId) -> bool {
+    /// What a client is told whose lock of a message is lost. Of a session that is still held the message was taken back alone, because
+    /// one before it has failed: an SDK that hears of a lost session gives all of it up.
+    fn lost(&mut self, link: LinkId, of_message: AmqpRefusal) -> AmqpRefusal {
         let now = self.shared.client.elapsed();
         let session = self.receiver(link).and_then(|receiver| receiver.session.as_ref());
-        session.is_some_and(|session| session.ends_at() <= now)
+        match session.is_some_and(|session| session.ends_at() <= now) {
+            true => AmqpRefusal::session_lock_lost(),
+            false => of_message,
+        }
     }
 }
 

@@ -50,9 +50,18 @@ impl ConnectionTask {
 
 impl Receiver {
     /// Notes that a message was sent that the client is to settle.
-    pub(crate) fn note_unsettled(&mut self, delivery: DeliveryNumber, hold: ClientHold) {
+    pub(crate) fn note_unsettled(&mut self, delivery: DeliveryNumber, hold: ClientHold, holds: &ClientHolds) {
         // Of what comes again after a transaction was rolled back, its client has the last delivery only.
         self.in_transactions.retain(|_, before| before.number() != hold.number());
+        // The same holds for what was taken back from a session because one before it has failed.
+        let taken_back = |(before, of): (&DeliveryNumber, &ClientHold)| {
+            (of.is_of_session() && of.number() == hold.number()).then_some(*before)
+        };
+        let taken_back = self.unsettled.iter().find_map(taken_back);
+        let taken_back = taken_back.and_then(|before| self.unsettled.remove(&before));
+        if let Some(before) = taken_back.filter(|before| before.token != hold.token) {
+            holds.forget(before.token);
+        }
         self.unsettled.insert(delivery, hold);
     }
 

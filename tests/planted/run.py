@@ -381,6 +381,7 @@ BUGS = [
     ("the_session_of_a_target_is_not_required", B + "forwarding.rs", "if target.requires_session() && message.workflow_id.is_none() {", "if false && target.requires_session() && message.workflow_id.is_none() {"),
     ("given_back_behind_stays_counted", R + "revoked.rs", "        message.delivery_count -= 1;\n", ""),
     ("more_is_fetched_than_may_be_unsettled", B + "feed.rs", "            max = max.min(unsettled_room);\n", ""),
+    ("taken_back_counts_as_sent_ahead", B + "unsettled.rs", "of.is_of_session() && of.number()", "false && of.number()"),
     ("young_messages_are_deleted_too", B + "management/deleting.rs", "delivery.message().accepted_at >= before", "delivery.message().accepted_at > before"),
     ("what_was_not_deleted_stays_locked", B + "management/deleting.rs", "give_back_deliveries(queue, young);", "young.into_iter().rev().for_each(|delivery| drop(delivery.keep()));"),
     ("one_copy_of_a_topic_is_cancelled", B + "management/topic_scheduling.rs", "view.sequence_number >= *first", "view.sequence_number == *first"),

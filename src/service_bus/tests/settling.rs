@@ -166,6 +166,26 @@ async fn what_of_a_session_is_given_back_after_what_is_before_it_is_not_counted(
 }
 
 #[tokio::test]
+async fn a_session_whose_first_message_fails_again_and_again_is_sent_as_many_ahead_as_ever() {
+    const AHEAD: u32 = 10;
+    let fixture = Fixture::open().await;
+    let options = QueueOptions { delivery_count_max: 1_000, ..QueueOptions::default() };
+    let queue = fixture.client().create_queue("q", options).await.unwrap();
+    for number in 0..AHEAD {
+        queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
+    }
+    let mut bare = Bare::connect(&fixture).await;
+    bare.attach_session(0, "q", "s").await;
+    bare.says([credit(0, 0, AHEAD)]).await;
+    // Each time all but the first are taken back, and their client says nothing of them.
+    for first in (0..300).step_by(AHEAD as usize) {
+        assert_eq!(bare.bodies(AHEAD as usize).await.len(), AHEAD as usize);
+        bare.says([ends(first, first, true, failed()), credit(0, first + AHEAD, AHEAD)]).await;
+    }
+    assert_eq!(bare.bodies(AHEAD as usize).await[9], "9");
+}
+
+#[tokio::test]
 async fn a_session_ends_when_its_lock_is_lost_and_not_a_moment_before_uncounted() {
     const MOMENT: Duration = Duration::from_millis(2);
     let (engine, clock) = crate::testing::engine().await.unwrap();
