@@ -265,6 +265,10 @@ pub const SERVICE_BUS_SESSION_WAIT: Duration = Duration::from_secs(60);
 /// Messages that one request deletes at most, as in Service Bus.
 pub const SERVICE_BUS_DELETES_MAX: usize = 4_000;
 
+/// Messages that one such request passes over because they are younger than it says: they are locked meanwhile, and more than it deletes
+/// are not worth that.
+pub const SERVICE_BUS_DELETES_PASSED_MAX: usize = SERVICE_BUS_DELETES_MAX;
+
 /// Messages one look shows at most.
 pub const SERVICE_BUS_PEEK_MAX: usize = 256;
 

@@ -148,7 +148,7 @@ impl EndpointState {
 }
 
 /// Gives deliveries back that were handed out in this order, the last first for the same reason.
-pub(crate) fn give_back_deliveries(queue: &Queue, deliveries: Vec<Delivery>) {
+fn give_back_deliveries(queue: &Queue, deliveries: Vec<Delivery>) {
     deliveries.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
 }
 

@@ -5,12 +5,15 @@ use std::time::Duration;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::engine::Delivery;
+use crate::engine::DeliveryId;
+use crate::engine::Queue;
+use crate::error::ReceiveError;
+use crate::error::ReceiveRefusal;
 use crate::limits;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
-use crate::service_bus::receive::give_back_deliveries;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
 
@@ -48,22 +51,44 @@ async fn delete_messages(
     max: usize,
 ) -> Result<usize, AmqpRefusal> {
     let (queue, mut deleted) = (&entity.queue, 0);
-    while deleted < max {
+    let mut passed = PassedMessages { queue, deliveries: Vec::new() };
+    while deleted < max && passed.deliveries.len() < limits::SERVICE_BUS_DELETES_PASSED_MAX {
         let wanted = (max - deleted).min(limits::COMPLETE_ALL_MAX);
-        let mut old = match session {
-            _ if entity.is_dead_letters => queue.receive_dead_letters(wanted, Duration::ZERO).await?,
-            Some(session) => session.accepted.receive(wanted, Duration::ZERO).await?,
-            None => queue.receive_many(wanted, Duration::ZERO).await?,
+        let received = match session {
+            _ if entity.is_dead_letters => queue.receive_dead_letters(wanted, Duration::ZERO).await,
+            Some(session) => session.accepted.receive(wanted, Duration::ZERO).await,
+            None => queue.receive_many(wanted, Duration::ZERO).await,
         };
-        let at = old.iter().position(|delivery| delivery.message().accepted_at >= before);
-        let young: Vec<Delivery> = at.map_or_else(Vec::new, |at| old.split_off(at));
-        let completed = queue.complete_all(&mut old).await;
-        let is_last = old.is_empty() || !young.is_empty();
-        give_back_deliveries(queue, young);
-        deleted += completed?.iter().filter(|answer| answer.is_ok()).count();
-        if is_last {
+        let received = match received {
+            // The holder of a session has no more of it out.
+            Err(ReceiveError::Refused(ReceiveRefusal::TooManyLocks(_))) if !passed.deliveries.is_empty() => {
+                break;
+            }
+            received => received?,
+        };
+        if received.is_empty() {
             break;
         }
+        // Old ones may come behind young ones: dead letters come by reason, and messages of workflows as these became ready.
+        let (young, mut old): (Vec<Delivery>, Vec<Delivery>) =
+            received.into_iter().partition(|delivery| delivery.message().accepted_at >= before);
+        passed.deliveries.extend(young.into_iter().map(Delivery::keep));
+        deleted += queue.complete_all(&mut old).await?.iter().filter(|answer| answer.is_ok()).count();
     }
     Ok(deleted)
+}
+
+/// Messages that are passed over; they go back when this goes.
+struct PassedMessages<'a> {
+    queue: &'a Queue,
+    /// In the order in which they were handed out.
+    deliveries: Vec<DeliveryId>,
+}
+
+impl Drop for PassedMessages<'_> {
+    fn drop(&mut self) {
+        // The last first, so that none waits behind one that was given back before it.
+        let settler = self.queue.settler();
+        self.deliveries.drain(..).rev().for_each(|delivery| settler.give_back(delivery));
+    }
 }

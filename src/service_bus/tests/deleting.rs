@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::amqp::Value;
 use crate::clock::Clock;
 use crate::engine::Queue;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -121,6 +122,53 @@ async fn a_session_deletes_its_own_and_dead_letters_are_deleted_too() {
     assert_eq!(delete(&mut client, 10, 1).await, 0, "none is so old");
     assert_eq!(delete(&mut client, 10, u64::from(u32::MAX) * 1_000).await, 1);
     assert_eq!(queue.view().await.unwrap().counts.stored(), 0);
+}
+
+#[tokio::test]
+async fn an_old_dead_letter_is_deleted_although_a_young_one_comes_before_it() {
+    let host = Host::open().await;
+    let queue = host.queue("q", unordered()).await;
+    send(&queue, [0]).await;
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().dead_letter("b", "").await.unwrap();
+    host.clock.advance(Duration::from_secs(10));
+    let between = host.clock.now().as_millis();
+    send(&queue, [1]).await;
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().dead_letter("a", "").await.unwrap();
+    let mut client = host.client().await;
+    client.manage("q/$deadletterqueue").await;
+    assert_eq!(delete(&mut client, 10, between).await, 1);
+    let left = queue.receive_dead_letters(10, Duration::ZERO).await.unwrap();
+    let left: Vec<_> = left
+        .iter()
+        .map(|delivery| (&delivery.message().body[..], delivery.message().delivery_count))
+        .collect();
+    assert_eq!(left, [(&b"1"[..], 2)], "the young one went back uncounted");
+}
+
+#[tokio::test]
+async fn a_session_with_more_young_messages_than_its_holder_may_have_out_is_deleted_from() {
+    let host = Host::open().await;
+    let queue = host.queue("q", QueueOptions { order: Order::POSITION, ..QueueOptions::default() }).await;
+    // Sent after it, and before it in the session.
+    let last = limits::ACCEPTED_AHEAD_MAX as u64 + 1;
+    queue.send(Message::new("old").workflow("mine").position(last)).await.unwrap();
+    host.clock.advance(Duration::from_secs(10));
+    let between = host.clock.now().as_millis();
+    for position in 1..last {
+        queue.send(Message::new("young").workflow("mine").position(position)).await.unwrap();
+    }
+    let mut client = host.client().await;
+    client.attach_receiver(0, Source::of("q").session("mine")).await;
+    client.manage("q").await;
+    let before = Value::Timestamp(i64::try_from(between).unwrap());
+    let body = map(vec![
+        ("message-count", Value::Int(10)),
+        ("enqueued-time-utc", before),
+        ("session-id", Value::from("mine")),
+    ]);
+    assert_eq!(client.ask("batch-delete-messages", &body).await.status, 204, "the old one is too far behind");
+    let counts = queue.view().await.unwrap().counts;
+    assert_eq!((counts.stored(), counts.locked), (last, 0), "{counts:?}");
 }
 
 #[tokio::test]
