@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::holds::ClientHold;
 
@@ -17,43 +18,71 @@ pub(crate) struct PackedMessage {
     pub(crate) payload: Bytes,
 }
 
+/// A message that was looked at, ready to be shown, with its number.
+pub(crate) type SeenMessage = (SequenceNumber, Bytes);
+
+/// What may have to wait for room.
+pub(crate) trait Outbound {
+    /// Its bytes as they go out.
+    fn payload(&self) -> &Bytes;
+}
+
+impl Outbound for PackedMessage {
+    fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+}
+
+impl Outbound for SeenMessage {
+    fn payload(&self) -> &Bytes {
+        &self.1
+    }
+}
+
 /// What was fetched for one link and has no room yet, in order.
-pub(crate) struct Backlog {
-    messages: VecDeque<PackedMessage>,
+pub(crate) struct Backlog<M: Outbound = PackedMessage> {
+    messages: VecDeque<M>,
     /// Bytes of the backlogs of all links of the connection.
     together: Arc<AtomicUsize>,
 }
 
-impl Backlog {
+impl<M: Outbound> Backlog<M> {
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    pub(crate) fn front(&self) -> Option<&PackedMessage> {
+    pub(crate) fn front(&self) -> Option<&M> {
         self.messages.front()
     }
 
-    pub(crate) fn pop_front(&mut self) -> Option<PackedMessage> {
-        let packed_message = self.messages.pop_front()?;
-        self.together.fetch_sub(packed_message.payload.len(), Ordering::Relaxed);
-        Some(packed_message)
+    pub(crate) fn pop_front(&mut self) -> Option<M> {
+        let message = self.messages.pop_front()?;
+        self.together.fetch_sub(message.payload().len(), Ordering::Relaxed);
+        Some(message)
     }
 
-    /// Adds what was fetched, and gives back what is beyond that which a connection may keep.
-    pub(crate) fn add(&mut self, fetched: Vec<PackedMessage>) -> Vec<ClientHold> {
+    /// Adds what was fetched, and returns what is beyond that which a connection may keep.
+    pub(crate) fn add(&mut self, fetched: Vec<M>) -> Vec<M> {
         let mut beyond = Vec::new();
-        for packed_message in fetched {
+        for message in fetched {
             let has_room = self.together.load(Ordering::Relaxed) < limits::SERVICE_BUS_BACKLOG_BYTES;
             if !has_room || !beyond.is_empty() {
-                beyond.push(packed_message.hold);
+                beyond.push(message);
                 continue;
             }
-            self.together.fetch_add(packed_message.payload.len(), Ordering::Relaxed);
-            self.messages.push_back(packed_message);
+            self.together.fetch_add(message.payload().len(), Ordering::Relaxed);
+            self.messages.push_back(message);
         }
         beyond
     }
 
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        while self.pop_front().is_some() {}
+    }
+}
+
+impl Backlog {
     /// The messages, in order, as their client will hold them.
     pub(crate) fn holds_mut(&mut self) -> impl Iterator<Item = &mut ClientHold> {
         self.messages.iter_mut().map(|packed_message| &mut packed_message.hold)
@@ -79,9 +108,9 @@ impl Backlog {
     }
 }
 
-impl Drop for Backlog {
+impl<M: Outbound> Drop for Backlog<M> {
     fn drop(&mut self) {
-        self.take_all();
+        self.clear();
     }
 }
 
@@ -104,7 +133,7 @@ impl Default for BacklogRoom {
 
 impl BacklogRoom {
     /// The backlog of another link.
-    pub(crate) fn backlog(&self) -> Backlog {
+    pub(crate) fn backlog<M: Outbound>(&self) -> Backlog<M> {
         Backlog { messages: VecDeque::new(), together: Arc::clone(&self.together) }
     }
 
@@ -131,8 +160,8 @@ impl BacklogRoom {
     }
 
     /// Learns how large messages are: at once that they are larger, and by and by that they are smaller.
-    pub(crate) fn note(&mut self, fetched: &[PackedMessage]) {
-        let bytes: usize = fetched.iter().map(|packed_message| packed_message.payload.len()).sum();
+    pub(crate) fn note<M: Outbound>(&mut self, fetched: &[M]) {
+        let bytes: usize = fetched.iter().map(|message| message.payload().len()).sum();
         if let Some(each) = bytes.checked_div(fetched.len()) {
             self.message_bytes = each.max(usize::midpoint(self.message_bytes, each)).max(1);
         }
@@ -146,10 +175,12 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::engine::Engine;
     use crate::message::Message;
+    use crate::service_bus::browser::Browser;
     use crate::service_bus::connection_task::ConnectionTask;
     use crate::service_bus::holds::tests::hold;
     use crate::service_bus::links::EndpointLink;
     use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::copying;
     use crate::service_bus::tests::bare::credit;
     use crate::service_bus::tests::bare::receiver;
     use crate::service_bus::tests::socketless;
@@ -217,6 +248,57 @@ mod tests {
         connection_task.hungry.insert(last);
         connection_task.turn();
         assert_eq!(fetching(&connection_task), 1);
+    }
+
+    fn browsers(connection_task: &mut ConnectionTask) -> impl Iterator<Item = &mut Browser> {
+        connection_task.links.values_mut().filter_map(|link| match link {
+            EndpointLink::Browser(browser) => Some(browser),
+            _ => None,
+        })
+    }
+
+    #[tokio::test]
+    async fn the_browsers_of_a_slow_client_keep_no_more_together_than_they_may_and_everything_is_shown() {
+        const BROWSERS: u32 = 64;
+        let engine = Engine::in_memory().open().await.unwrap();
+        let queue = socketless::unordered(engine.client()).await;
+        queue.send(Message::new(vec![0; MESSAGE_BYTES])).await.unwrap();
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        let attached: Vec<Performative> =
+            (0..BROWSERS).map(|link| attach(copying(receiver(link, "q")))).collect();
+        connection_task.hear(&attached).await;
+        connection_task.written();
+        connection_task.says(&(0..BROWSERS).map(|link| credit(link, 0, 1)).collect::<Vec<_>>());
+        connection_task
+            .until(|connection_task| browsers(connection_task).all(|browser| !browser.is_looking))
+            .await;
+        let kept = connection_task.backlogs.bytes();
+        assert!(kept < limits::SERVICE_BUS_BACKLOG_BYTES + 2 * MESSAGE_BYTES, "{kept} bytes");
+        let mut shown = 0;
+        while shown < BROWSERS as usize {
+            connection_task.until(|connection_task| !connection_task.amqp.output().is_empty()).await;
+            let is_end =
+                |frame: &&Performative| matches!(frame, Performative::Transfer(part, _) if !part.more);
+            shown += connection_task.written().iter().filter(is_end).count();
+        }
+        assert_eq!(connection_task.backlogs.bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_a_browser_keeps_without_credit_is_room_for_others() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        socketless::unordered(engine.client()).await;
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        connection_task.hear(&[attach(receiver(0, "q")), attach(copying(receiver(1, "q")))]).await;
+        let seen = (SequenceNumber::new(7), vec![0; limits::SERVICE_BUS_BACKLOG_BYTES].into());
+        let browser = browsers(&mut connection_task).next().expect("it is attached");
+        assert!(browser.backlog.add(vec![seen]).is_empty());
+        connection_task.says(&[credit(0, 0, 1)]);
+        assert_eq!(fetching(&connection_task), 1);
+        let browser = browsers(&mut connection_task).next().expect("it stays");
+        assert_eq!(browser.next.get(), 7, "it looks again from there");
     }
 
     #[test]

@@ -63,7 +63,8 @@ impl ConnectionTask {
         if let (Some(source), Some(id)) = (&mut answer.source, &session) {
             selection::name_session(&mut source.filter, id);
         }
-        self.links.insert(link, EndpointLink::Browser(Browser::new(entity, session, selector)));
+        let browser = Browser::new(entity, session, selector, self.backlogs.backlog());
+        self.links.insert(link, EndpointLink::Browser(browser));
         self.amqp.accept_link(link, answer);
     }
 
@@ -92,25 +93,29 @@ impl ConnectionTask {
     fn browse(&mut self, link: LinkId) {
         self.show_backlog(link);
         let credit = self.amqp.credit(link) as usize;
+        let (is_full, share) = (self.backlogs.is_full(), self.backlogs.share(self.links.len()));
         let Some(browser) = self.browser(link) else { return };
         match credit {
             0 if browser.drains => self.finish_browsing(link),
             0 => {}
             _ if browser.is_looking || !browser.backlog.is_empty() => {}
-            _ => self.look(link, credit),
+            _ if is_full => drop(self.browsing.insert(link)),
+            _ => self.look(link, credit.min(share)),
         }
     }
 
     /// Shows what was seen, as far as there are credit and room.
     fn show_backlog(&mut self, link: LinkId) {
-        while let Some(payload) = self.browser(link).and_then(|browser| browser.backlog.pop_front()) {
+        loop {
             let Some(browser) = self.browser(link) else { return };
+            let Some((_, payload)) = browser.backlog.front() else { return };
             let tag = Bytes::copy_from_slice(&browser.shown.to_be_bytes());
             let outgoing = OutgoingMessage { tag, payload: payload.clone(), format: 0, settled: true };
             match self.amqp.send(link, outgoing) {
                 Ok(_) => {
                     if let Some(browser) = self.browser(link) {
                         browser.shown += 1;
+                        browser.backlog.pop_front();
                     }
                 }
                 Err(Unsent::TooLarge) => {
@@ -118,14 +123,25 @@ impl ConnectionTask {
                     return self.detach(link, AmqpRefusal::new(condition::SIZE_EXCEEDED, why));
                 }
                 Err(unsent) => {
-                    if let Some(browser) = self.browser(link) {
-                        browser.backlog.push_front(payload);
-                    }
                     if unsent == Unsent::NoRoom {
                         self.browsing.insert(link);
                     }
                     return;
                 }
+            }
+        }
+    }
+
+    /// Where there is no room for more, nothing is kept for browsers that have no credit: they look again.
+    pub(crate) fn rewind_browsers(&mut self) {
+        if !self.backlogs.is_full() {
+            return;
+        }
+        for (link, of) in &mut self.links {
+            if let EndpointLink::Browser(browser) = of
+                && self.amqp.credit(*link) == 0
+            {
+                browser.rewind();
             }
         }
     }
@@ -145,15 +161,17 @@ impl ConnectionTask {
     }
 
     fn found(&mut self, link: LinkId, found: Result<BrowseResult, AmqpRefusal>, was_draining: bool) {
-        let Some(browser) = self.browser(link) else { return };
+        let Some(EndpointLink::Browser(browser)) = self.links.get_mut(&link) else { return };
         let found = match found {
             Ok(found) => found,
             Err(refusal) => return self.detach(link, refusal),
         };
         browser.is_looking = false;
-        browser.next = browser.next.max(found.next);
-        browser.backlog.extend(found.messages.into_iter().map(|(_, payload)| payload));
-        match (found.is_all, browser.drains) {
+        self.backlogs.note(&found.messages);
+        let beyond = browser.backlog.add(found.messages);
+        // What there is no room for is looked at again.
+        browser.next = beyond.first().map_or(browser.next.max(found.next), |(first, _)| *first);
+        match (found.is_all && beyond.is_empty(), browser.drains) {
             (true, true) if was_draining => self.finish_browsing(link),
             (true, false) => self.look_later(link),
             _ => drop(self.browsing.insert(link)),

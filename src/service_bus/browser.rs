@@ -1,12 +1,11 @@
 //! What is known of a link that looks.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-
-use bytes::Bytes;
 
 use crate::id::SequenceNumber;
 use crate::selector::Selector;
+use crate::service_bus::backlog::Backlog;
+use crate::service_bus::backlog::SeenMessage;
 use crate::service_bus::entity::Entity;
 
 /// A link that looks.
@@ -24,12 +23,17 @@ pub(crate) struct Browser {
     /// Whether the client drains: it is to be answered when there is nothing more.
     pub(crate) drains: bool,
     /// What was seen and had no room.
-    pub(crate) backlog: VecDeque<Bytes>,
+    pub(crate) backlog: Backlog<SeenMessage>,
     pub(crate) shown: u64,
 }
 
 impl Browser {
-    pub(crate) fn new(entity: Entity, session: Option<String>, selector: Option<Arc<Selector>>) -> Browser {
+    pub(crate) fn new(
+        entity: Entity,
+        session: Option<String>,
+        selector: Option<Arc<Selector>>,
+        backlog: Backlog<SeenMessage>,
+    ) -> Browser {
         Browser {
             entity,
             session,
@@ -38,8 +42,16 @@ impl Browser {
             is_looking: false,
             is_waiting: false,
             drains: false,
-            backlog: VecDeque::new(),
+            backlog,
             shown: 0,
+        }
+    }
+
+    /// Forgets what was seen and not shown: it is looked at again.
+    pub(crate) fn rewind(&mut self) {
+        if let Some((first, _)) = self.backlog.front() {
+            self.next = *first;
+            self.backlog.clear();
         }
     }
 }

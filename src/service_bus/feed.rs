@@ -35,6 +35,7 @@ impl ConnectionTask {
     /// hungry.
     pub(crate) fn feed_receivers(&mut self) {
         if self.amqp.has_room() && !self.is_closing && !self.is_write_closed {
+            self.rewind_browsers();
             let is_for_replies =
                 |link: &LinkId| matches!(self.links.get(link), Some(EndpointLink::Replies(_)));
             let (replies, receivers): (Vec<LinkId>, Vec<LinkId>) =
@@ -191,7 +192,7 @@ impl ConnectionTask {
         let beyond = receiver.backlog.add(packed_messages);
         // What is beyond comes before what was held back, which is met again behind it.
         receiver.held_back = held_back.filter(|_| beyond.is_empty());
-        self.give_back(link, beyond);
+        self.give_back(link, beyond.into_iter().map(|packed_message| packed_message.hold).collect());
         self.hungry.insert(link);
         self.send_backlog(link);
         self.keep_locks(link, Duration::ZERO);

@@ -383,6 +383,7 @@ BUGS = [
     ("more_is_fetched_than_may_be_unsettled", B + "feed.rs", "            max = max.min(unsettled_room);\n", ""),
     ("taken_back_counts_as_sent_ahead", B + "unsettled.rs", "of.is_of_session() && of.number()", "false && of.number()"),
     ("old_ones_behind_young_ones_stay", B + "management/deleting.rs", "        if received.is_empty() {", "        if received.is_empty() || !passed.deliveries.is_empty() {"),
+    ("browsers_look_without_bound", B + "browse.rs", "_ if is_full => drop", "_ if is_full && false => drop"),
     ("young_messages_are_deleted_too", B + "management/deleting.rs", "delivery.message().accepted_at >= before", "delivery.message().accepted_at > before"),
     ("what_was_not_deleted_stays_locked", B + "management/deleting.rs", "self.deliveries.drain(..).rev().for_each(|delivery| settler.give_back(delivery));", "let _ = settler;"),
     ("one_copy_of_a_topic_is_cancelled", B + "management/topic_scheduling.rs", "view.sequence_number >= *first", "view.sequence_number == *first"),

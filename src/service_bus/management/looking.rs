@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::engine::DeadLetterView;
@@ -13,6 +11,7 @@ use crate::engine::WorkflowView;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::service_bus::backlog::SeenMessage;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
@@ -23,7 +22,7 @@ use crate::service_bus::refusal::AmqpRefusal;
 const FIRST_PAGE: usize = 4;
 
 /// What one look shows: messages in order of number, each with its number.
-pub(crate) type MessageLook = Vec<(SequenceNumber, Bytes)>;
+pub(crate) type MessageLook = Vec<SeenMessage>;
 
 /// Shows messages from a number on.
 pub(crate) async fn peek(
