@@ -22,31 +22,31 @@ pub(crate) struct PackedMessage {
 pub(crate) type SeenMessage = (SequenceNumber, Bytes);
 
 /// What may have to wait for room.
-pub(crate) trait Outbound {
+pub(crate) trait HasPayload {
     /// Its bytes as they go out.
     fn payload(&self) -> &Bytes;
 }
 
-impl Outbound for PackedMessage {
+impl HasPayload for PackedMessage {
     fn payload(&self) -> &Bytes {
         &self.payload
     }
 }
 
-impl Outbound for SeenMessage {
+impl HasPayload for SeenMessage {
     fn payload(&self) -> &Bytes {
         &self.1
     }
 }
 
 /// What was fetched for one link and has no room yet, in order.
-pub(crate) struct Backlog<M: Outbound = PackedMessage> {
+pub(crate) struct Backlog<M: HasPayload = PackedMessage> {
     messages: VecDeque<M>,
     /// Bytes of the backlogs of all links of the connection.
     together: Arc<AtomicUsize>,
 }
 
-impl<M: Outbound> Backlog<M> {
+impl<M: HasPayload> Backlog<M> {
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
@@ -108,7 +108,7 @@ impl Backlog {
     }
 }
 
-impl<M: Outbound> Drop for Backlog<M> {
+impl<M: HasPayload> Drop for Backlog<M> {
     fn drop(&mut self) {
         self.clear();
     }
@@ -133,7 +133,7 @@ impl Default for BacklogRoom {
 
 impl BacklogRoom {
     /// The backlog of another link.
-    pub(crate) fn backlog<M: Outbound>(&self) -> Backlog<M> {
+    pub(crate) fn backlog<M: HasPayload>(&self) -> Backlog<M> {
         Backlog { messages: VecDeque::new(), together: Arc::clone(&self.together) }
     }
 
@@ -160,7 +160,7 @@ impl BacklogRoom {
     }
 
     /// Learns how large messages are: at once that they are larger, and by and by that they are smaller.
-    pub(crate) fn note<M: Outbound>(&mut self, fetched: &[M]) {
+    pub(crate) fn note<M: HasPayload>(&mut self, fetched: &[M]) {
         let bytes: usize = fetched.iter().map(|message| message.payload().len()).sum();
         if let Some(each) = bytes.checked_div(fetched.len()) {
             self.message_bytes = each.max(usize::midpoint(self.message_bytes, each)).max(1);
