@@ -22,6 +22,7 @@ use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
 use crate::processor::pool::stop_requested;
+#[cfg(any(feature = "daemon", test))]
 use crate::processor::single::DeliveryEnd;
 use crate::processor::single::EndCounter;
 use crate::processor::single::Single;
