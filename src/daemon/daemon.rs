@@ -103,7 +103,8 @@ impl Daemon {
     }
 
     async fn start_all(options: DaemonOptions) -> Result<Daemon, DaemonError> {
-        // Before they are read: what changes meanwhile is read again.
+        // Twice: first of all it is said what is wrong with them, and what changes while they are read is noticed.
+        Definitions::load(&options.definitions)?;
         let changes = ReloadSignals::listen(&options.definitions)?;
         let definitions = Definitions::load(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
