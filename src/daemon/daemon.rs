@@ -103,8 +103,7 @@ impl Daemon {
     }
 
     async fn start_all(options: DaemonOptions) -> Result<Daemon, DaemonError> {
-        // Twice: first of all it is said what is wrong with them, and what changes while they are read is noticed.
-        Definitions::load(&options.definitions)?;
+        // Before they are read: what changes meanwhile is read again.
         let changes = ReloadSignals::listen(&options.definitions)?;
         let definitions = Definitions::load(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);

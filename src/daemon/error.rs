@@ -10,6 +10,7 @@ use crate::cluster::ClusterError;
 use crate::definition::LoadError;
 use crate::error::Error;
 use crate::error::OpenError;
+use crate::error::Unavailable;
 use crate::handlers::Survivors;
 use crate::server::ServerError;
 use crate::service_bus::ConfigurationError;
@@ -58,6 +59,12 @@ pub enum DaemonError {
     /// Signals cannot be listened to.
     #[error("cannot listen to signals: {0}")]
     Signals(#[source] io::Error),
+}
+
+impl From<Unavailable> for DaemonError {
+    fn from(unavailable: Unavailable) -> DaemonError {
+        DaemonError::Engine(unavailable.into())
+    }
 }
 
 impl From<Survivors> for DaemonError {

@@ -27,11 +27,11 @@ use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::EventsLag;
 use crate::engine::HoldCause;
-use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::processor::joined;
 
 /// Reads the definitions again, and keys and certificate. What is wrong with one of the two keeps nothing of the other back: a key that
 /// was taken out opens nothing more, whatever somebody has just written into a definition.
@@ -54,12 +54,7 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
 /// were.
 pub(crate) async fn reload_whole(daemon_state: &Arc<DaemonState>) -> Result<(), DaemonError> {
     let daemon_state = daemon_state.clone();
-    match tokio::spawn(async move { reload(&daemon_state).await }).await {
-        Ok(reloaded) => reloaded,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime it ran on is gone.
-        Err(_) => Err(DaemonError::Engine(Unavailable::Closed.into())),
-    }
+    joined(tokio::spawn(async move { reload(&daemon_state).await }).await)
 }
 
 /// A whole valid set takes the place of the old one, or nothing changes and the reason is kept.
@@ -110,7 +105,7 @@ pub(crate) struct ReloadSignals {
     folder: PathBuf,
     /// Every name of the folder, shared with who is told of changes.
     names: Arc<ArcSwap<Vec<PathBuf>>>,
-    watcher: Option<notify::RecommendedWatcher>,
+    watcher: notify::Result<notify::RecommendedWatcher>,
 }
 
 impl ReloadSignals {
@@ -123,11 +118,9 @@ impl ReloadSignals {
         // By the same name as in what is said of its entry in the folder above it.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let names = Arc::new(ArcSwap::from_pointee(names(&folder)));
-        let watcher = watch(&folder, names.clone(), sender).inspect_err(|error| {
-            tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
-        });
+        let watcher = watch(&folder, names.clone(), sender);
         let hang_up = signal(SignalKind::hangup()).map_err(DaemonError::Signals)?;
-        Ok(ReloadSignals { files, hang_up, folder, names, watcher: watcher.ok() })
+        Ok(ReloadSignals { files, hang_up, folder, names, watcher })
     }
 
     async fn next(&mut self) -> Option<()> {
@@ -143,7 +136,7 @@ impl ReloadSignals {
     /// Watches what has the folder's name now: what was watched may be gone, or have another name. What happens meanwhile is seen,
     /// because the definitions are read after it.
     fn watch_anew(&mut self) {
-        let Some(watcher) = &mut self.watcher else { return };
+        let Ok(watcher) = &mut self.watcher else { return };
         self.names.store(Arc::new(names(&self.folder)));
         // Of what is gone nothing is watched any more.
         let _ = watcher.unwatch(&self.folder);
@@ -155,6 +148,9 @@ impl ReloadSignals {
 
 /// Reads the definitions again whenever there is a reason to.
 pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: ReloadSignals) {
+    if let Err(error) = &changes.watcher {
+        tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
+    }
     while changes.next().await.is_some() {
         // The error is kept and logged where it happens.
         let _ = reload(&daemon_state).await;

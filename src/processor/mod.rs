@@ -39,6 +39,8 @@ pub use crate::processor::handler::Raw;
 pub(crate) use crate::processor::invocation::guarded;
 pub use crate::processor::pool::Running;
 pub use crate::processor::processor::Processor;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::processor::settling::joined;
 #[cfg(all(test, feature = "daemon"))]
 pub(crate) use crate::processor::signal::Signal;
 pub(crate) use crate::processor::single::DeliveryEnd;

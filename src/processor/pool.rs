@@ -105,11 +105,7 @@ impl Running {
     /// when the engine went away before all handlers had settled.
     pub async fn stop(self) -> Result<(), ReceiveError> {
         self.stop.send_replace(true);
-        match self.task.await {
-            Ok(ended) => ended,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(Unavailable::Closed.into()),
-        }
+        joined(self.task.await)
     }
 
     /// Whether it has ended.

@@ -70,12 +70,12 @@ pub(crate) async fn settle_coming<C: Consumer>(
 }
 
 /// How a task ended that was to end by itself: a panic in it is a defect, and goes on in who waits for it.
-pub(crate) fn joined(ended: Result<Result<(), Unavailable>, JoinError>) -> Result<(), Unavailable> {
+pub(crate) fn joined<E: From<Unavailable>>(ended: Result<Result<(), E>, JoinError>) -> Result<(), E> {
     match ended {
         Ok(ended) => ended,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         // The runtime it ran on is gone.
-        Err(_) => Err(Unavailable::Closed),
+        Err(_) => Err(Unavailable::Closed.into()),
     }
 }
 
