@@ -75,6 +75,21 @@ impl Moment {
 }
 
 impl BlockedWorkflow {
+    /// One of which only this is known.
+    fn noted(cause: BlockedCause, since: Timestamp, now: Moment) -> BlockedWorkflow {
+        BlockedWorkflow {
+            cause,
+            since,
+            waiting: 0,
+            reason: String::new(),
+            head: None,
+            age_noted: now.wall.since(since),
+            noted_at: now.elapsed,
+            gap: None,
+            is_reported: false,
+        }
+    }
+
     /// How old it is when the clock has run so long.
     fn age(&self, elapsed: Duration) -> Duration {
         self.age_noted + elapsed.saturating_sub(self.noted_at)
@@ -140,17 +155,7 @@ impl BlockedMonitor {
             _ => return,
         };
         let gap = (cause == BlockedCause::Gap).then_some(since);
-        let trouble = BlockedWorkflow {
-            cause,
-            since,
-            waiting: 0,
-            reason,
-            head,
-            age_noted: now.wall.since(since),
-            noted_at: now.elapsed,
-            gap,
-            is_reported: false,
-        };
+        let trouble = BlockedWorkflow { reason, head, gap, ..BlockedWorkflow::noted(cause, since, now) };
         self.put((event.queue.clone(), workflow), trouble, event.at);
     }
 
@@ -342,8 +347,7 @@ impl BlockedMonitor {
 fn trouble(view: &WorkflowView, cause: BlockedCause, since: Timestamp, now: Moment) -> BlockedWorkflow {
     let gap = view.gap.as_ref().map(|gap| gap.since).filter(|_| cause == BlockedCause::Gap);
     let (reason, head) = (reason(view), head(view));
-    let (age_noted, noted_at) = (now.wall.since(since), now.elapsed);
-    BlockedWorkflow { cause, since, waiting: 0, reason, head, age_noted, noted_at, gap, is_reported: false }
+    BlockedWorkflow { reason, head, gap, ..BlockedWorkflow::noted(cause, since, now) }
 }
 
 /// Whether its head is being tried.
