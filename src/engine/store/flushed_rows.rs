@@ -161,6 +161,12 @@ impl<T: Table> KnownRows<T> {
     }
 }
 
+/// Most rows that are read at once by who goes on: what each of so many lines has of the room if all of them are read on.
+fn ahead_max(lines: usize) -> usize {
+    let rows = limits::ROWS_READ_BYTES as usize / SMALL_ROW_BYTES;
+    (rows / lines.max(1)).clamp(AHEAD_SHARED_MIN, AHEAD_ALONE_MAX)
+}
+
 /// About how many bytes a row takes in memory: about twice what it takes in the journal.
 fn room_of<T: Table>(row: &T::Value) -> u64 {
     2 * weight_of::<T>(Some(row))
@@ -246,13 +252,13 @@ impl<T: Table> FlushedRows<T> {
         (prefix, from): (&T::Prefix, &T::Key),
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        let count_max = self.ahead_max();
+        let lines = self.known.borrow().len();
         self.with(base, prefix, |known| {
             if known.last.as_ref().is_none_or(|last| from > last) {
                 return Ok(None);
             }
             let Some(start) = known.begin(from).cloned() else { return Ok(None) };
-            let (found, has_passed) = self.search(base, prefix, known, (&start, count_max), counts)?;
+            let (found, has_passed) = self.search(base, prefix, known, (&start, lines), counts)?;
             if has_passed {
                 known.note_shadowed(start, found.clone());
             }
@@ -260,23 +266,19 @@ impl<T: Table> FlushedRows<T> {
         })
     }
 
-    /// Most rows that are read at once by who goes on: what each prefix has of the room if all of them do.
-    fn ahead_max(&self) -> usize {
-        let rows = limits::ROWS_READ_BYTES as usize / SMALL_ROW_BYTES;
-        (rows / self.known.borrow().len().max(1)).clamp(AHEAD_SHARED_MIN, AHEAD_ALONE_MAX)
-    }
-
-    /// The first key from `from` on that counts, and whether others were passed over.
+    /// The first key from `from` on that counts, and whether others were passed over. So many lines are read from, this one perhaps
+    /// among them.
     fn search(
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
         known: &mut KnownRows<T>,
-        (from, count_max): (&T::Key, usize),
+        (from, lines): (&T::Key, usize),
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<(Option<T::Key>, bool), Fault> {
-        let mut count = known.ahead.as_ref().map_or(AHEAD_MIN, |ahead| ahead.count_from(from)).min(count_max);
         if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
+            let count =
+                known.ahead.as_ref().map_or(AHEAD_MIN, |ahead| ahead.count_from(from)).min(ahead_max(lines));
             self.read_ahead(base, prefix, known, Bound::Included(from), count)?;
         }
         let mut has_passed = false;
@@ -291,7 +293,7 @@ impl<T: Table> FlushedRows<T> {
                 return Ok((Some(key.clone()), has_passed));
             }
             let Some(upto) = ahead.upto.clone() else { break };
-            count = (count * AHEAD_GROWTH).min(PASSED_OVER_MAX);
+            let count = (ahead.count * AHEAD_GROWTH).min(PASSED_OVER_MAX.max(ahead.count));
             self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
         }
         Ok((None, has_passed))
