@@ -13,6 +13,7 @@ use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::key::KeyPart;
+use crate::engine::store::key::put_key;
 use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 
@@ -66,8 +67,7 @@ impl RowWriter {
     ) {
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 2]);
-        prefix.write(&mut self.bytes);
-        key.write(&mut self.bytes);
+        put_key(prefix, key, &mut self.bytes);
         let key_len = u16::try_from(self.bytes.len() - at - 2).expect("keys are made of limited parts");
         self.fill(at, key_len.to_le_bytes());
         let Some(value) = value else {

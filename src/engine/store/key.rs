@@ -39,9 +39,15 @@ pub(crate) trait KeyPart: Sized + InWords {
 /// The bytes of a key of two parts.
 pub(crate) fn key_of(prefix: &impl KeyPart, rest: &impl KeyPart) -> Vec<u8> {
     let mut key = Vec::with_capacity(48);
-    prefix.write(&mut key);
-    rest.write(&mut key);
+    put_key(prefix, rest, &mut key);
     key
+}
+
+/// Puts a key of two parts behind bytes that are there.
+#[inline]
+pub(crate) fn put_key(prefix: &impl KeyPart, rest: &impl KeyPart, bytes: &mut Vec<u8>) {
+    prefix.write(bytes);
+    rest.write(bytes);
 }
 
 /// The bytes that the keys with this prefix begin with.

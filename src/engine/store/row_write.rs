@@ -7,8 +7,8 @@ use crate::engine::store::blocks::BlockTable;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
-use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::key_of;
+use crate::engine::store::key::put_key;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
@@ -27,12 +27,8 @@ impl<T: Table> RowWrite for Rows<T> {
         if T::IN_BLOCKS {
             let mut changes = BlockChanges::default();
             for ((prefix, key), value) in &self.0 {
-                let put_key = |bytes: &mut Vec<u8>| {
-                    prefix.write(bytes);
-                    key.write(bytes);
-                };
-                changes
-                    .add(put_key, value.as_ref().map(|value| |bytes: &mut _| codec::encode_to(value, bytes)));
+                let put_value = value.as_ref().map(|value| |bytes: &mut _| codec::encode_to(value, bytes));
+                changes.add(|bytes| put_key(prefix, key, bytes), put_value);
             }
             return BlockTable::open(transaction, T::DEFINITION)?.merge(&changes.rows());
         }
