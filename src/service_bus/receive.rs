@@ -61,7 +61,7 @@ impl EndpointState {
                 Err(held) => {
                     held_back = Some(held);
                     let rest: Vec<Delivery> = [delivery].into_iter().chain(deliveries).collect();
-                    give_back_deliveries(queue, rest);
+                    give_back_deliveries(queue, rest.into_iter().map(Delivery::keep));
                     break;
                 }
             };
@@ -148,8 +148,9 @@ impl EndpointState {
 }
 
 /// Gives deliveries back that were handed out in this order, the last first for the same reason.
-fn give_back_deliveries(queue: &Queue, deliveries: Vec<Delivery>) {
-    deliveries.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
+pub(crate) fn give_back_deliveries(queue: &Queue, deliveries: impl DoubleEndedIterator<Item = DeliveryId>) {
+    let settler = queue.settler();
+    deliveries.rev().for_each(|delivery| settler.give_back(delivery));
 }
 
 /// A place in the window of a link, if the link has one and the message fits into it.

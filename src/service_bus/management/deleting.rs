@@ -14,6 +14,7 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::receive::give_back_deliveries;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
 
@@ -87,8 +88,6 @@ struct PassedMessages<'a> {
 
 impl Drop for PassedMessages<'_> {
     fn drop(&mut self) {
-        // The last first, so that none waits behind one that was given back before it.
-        let settler = self.queue.settler();
-        self.deliveries.drain(..).rev().for_each(|delivery| settler.give_back(delivery));
+        give_back_deliveries(self.queue, self.deliveries.drain(..));
     }
 }
