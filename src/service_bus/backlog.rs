@@ -172,8 +172,6 @@ impl BacklogRoom {
 mod tests {
     use super::*;
     use crate::amqp::tests::peer::Performative;
-    use crate::clock::SystemClock;
-    use crate::engine::Engine;
     use crate::message::Message;
     use crate::service_bus::browser::Browser;
     use crate::service_bus::connection_task::ConnectionTask;
@@ -198,15 +196,25 @@ mod tests {
         connection_task.links.values().filter(is_fetching).count()
     }
 
+    impl ConnectionTask {
+        /// Waits until the client has been sent so many whole messages.
+        async fn until_it_has_sent(&mut self, messages: usize) {
+            let mut sent = 0;
+            while sent < messages {
+                self.until(|connection_task| !connection_task.amqp.output().is_empty()).await;
+                let is_end =
+                    |frame: &&Performative| matches!(frame, Performative::Transfer(part, _) if !part.more);
+                sent += self.written().iter().filter(is_end).count();
+            }
+        }
+    }
+
     #[tokio::test]
     async fn the_links_of_a_slow_client_keep_no_more_together_than_they_may_and_everything_comes() {
-        let engine = Engine::in_memory().open().await.unwrap();
-        let queue = socketless::unordered(engine.client()).await;
+        let (_engine, queue, mut connection_task) = socketless::connected().await;
         for _ in 0..MESSAGES {
             queue.send(Message::new(vec![0; MESSAGE_BYTES])).await.unwrap();
         }
-        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
-        let mut connection_task = socketless::opened(shared);
         let asked: Vec<Performative> =
             (0..LINKS).flat_map(|link| [attach(receiver(link, "q")), credit(link, 0, 100)]).collect();
         connection_task.says(&asked);
@@ -220,22 +228,13 @@ mod tests {
             .await;
         let kept = connection_task.backlogs.bytes();
         assert!(kept < limits::SERVICE_BUS_BACKLOG_BYTES + 2 * MESSAGE_BYTES, "{kept} bytes");
-        let mut heard = 0;
-        while heard < MESSAGES {
-            connection_task.until(|connection_task| !connection_task.amqp.output().is_empty()).await;
-            let is_end =
-                |frame: &&Performative| matches!(frame, Performative::Transfer(part, _) if !part.more);
-            heard += connection_task.written().iter().filter(is_end).count();
-        }
+        connection_task.until_it_has_sent(MESSAGES).await;
         assert_eq!(connection_task.backlogs.bytes(), 0);
     }
 
     #[tokio::test]
     async fn what_one_link_lets_go_is_room_for_those_before_it() {
-        let engine = Engine::in_memory().open().await.unwrap();
-        socketless::unordered(engine.client()).await;
-        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
-        let mut connection_task = socketless::opened(shared);
+        let (_engine, _queue, mut connection_task) = socketless::connected().await;
         connection_task.hear(&[attach(receiver(0, "q")), attach(receiver(1, "q"))]).await;
         let last = *connection_task.links.keys().max().expect("both are attached");
         // It has waited for longer than its lock.
@@ -260,11 +259,8 @@ mod tests {
     #[tokio::test]
     async fn the_browsers_of_a_slow_client_keep_no_more_together_than_they_may_and_everything_is_shown() {
         const BROWSERS: u32 = 64;
-        let engine = Engine::in_memory().open().await.unwrap();
-        let queue = socketless::unordered(engine.client()).await;
+        let (_engine, queue, mut connection_task) = socketless::connected().await;
         queue.send(Message::new(vec![0; MESSAGE_BYTES])).await.unwrap();
-        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
-        let mut connection_task = socketless::opened(shared);
         let attached: Vec<Performative> =
             (0..BROWSERS).map(|link| attach(copying(receiver(link, "q")))).collect();
         connection_task.hear(&attached).await;
@@ -275,22 +271,13 @@ mod tests {
             .await;
         let kept = connection_task.backlogs.bytes();
         assert!(kept < limits::SERVICE_BUS_BACKLOG_BYTES + 2 * MESSAGE_BYTES, "{kept} bytes");
-        let mut shown = 0;
-        while shown < BROWSERS as usize {
-            connection_task.until(|connection_task| !connection_task.amqp.output().is_empty()).await;
-            let is_end =
-                |frame: &&Performative| matches!(frame, Performative::Transfer(part, _) if !part.more);
-            shown += connection_task.written().iter().filter(is_end).count();
-        }
+        connection_task.until_it_has_sent(BROWSERS as usize).await;
         assert_eq!(connection_task.backlogs.bytes(), 0);
     }
 
     #[tokio::test]
     async fn what_a_browser_keeps_without_credit_is_room_for_others() {
-        let engine = Engine::in_memory().open().await.unwrap();
-        socketless::unordered(engine.client()).await;
-        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
-        let mut connection_task = socketless::opened(shared);
+        let (_engine, _queue, mut connection_task) = socketless::connected().await;
         connection_task.hear(&[attach(receiver(0, "q")), attach(copying(receiver(1, "q")))]).await;
         let seen = (SequenceNumber::new(7), vec![0; limits::SERVICE_BUS_BACKLOG_BYTES].into());
         let browser = browsers(&mut connection_task).next().expect("it is attached");

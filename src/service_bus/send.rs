@@ -336,15 +336,11 @@ fn outcome(sent: Result<(), SendError>) -> DeliveryOutcome {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::amqp::tests::peer;
     use crate::amqp::tests::peer::Performative;
     use crate::amqp::tests::peer::Role;
     use crate::amqp::tests::peer::Target;
-    use crate::clock::SystemClock;
-    use crate::engine::Engine;
     use crate::queue::QueueOptions;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::payload;
@@ -365,10 +361,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_link_to_a_queue_whose_order_has_changed_ends_when_a_message_is_refused_by_it() {
-        let engine = Engine::in_memory().open().await.unwrap();
-        socketless::unordered(engine.client()).await;
-        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
-        let mut connection_task = socketless::opened(shared);
+        let (engine, _queue, mut connection_task) = socketless::connected().await;
         let sender = |handle| {
             let target = Some(Target { address: Some("q".into()), ..Target::default() });
             attach(peer::Attach { target, ..peer::attach(&format!("link-{handle}"), handle, Role::Sender) })

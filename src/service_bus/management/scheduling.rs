@@ -96,14 +96,10 @@ pub(crate) async fn cancel(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::amqp::tests::peer;
     use crate::amqp::tests::peer::Role;
     use crate::amqp::tests::peer::Target;
-    use crate::clock::SystemClock;
-    use crate::engine::Engine;
     use crate::queue::QueueOptions;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::credit;
@@ -128,10 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn messages_are_scheduled_by_the_order_that_the_queue_has_by_then() {
-        let engine = Engine::in_memory().open().await.unwrap();
-        let queue = socketless::unordered(engine.client()).await;
-        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
-        let mut connection_task = socketless::opened(shared);
+        let (engine, queue, mut connection_task) = socketless::connected().await;
         let requests = Target { address: Some("q/$management".into()), ..Target::default() };
         let requests = peer::Attach { target: Some(requests), ..peer::attach("requests", 1, Role::Sender) };
         let (replies, requests) = (attach(receiver(0, "q/$management")), attach(requests));

@@ -11,7 +11,9 @@ use crate::amqp::ConnectionOptions;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::Performative;
 use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::engine::Client;
+use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::intake::Intake;
 use crate::queue::Order;
@@ -32,6 +34,14 @@ pub(crate) async fn endpoint(client: &Client, clock: Arc<dyn Clock>) -> Arc<Endp
         EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), Default::default(), false);
     shared.descriptions.open().await.unwrap();
     Arc::new(shared)
+}
+
+/// An engine with a queue without an order, and a connection to its endpoint.
+pub(crate) async fn connected() -> (Engine, Queue, ConnectionTask) {
+    let engine = Engine::in_memory().open().await.unwrap();
+    let queue = unordered(engine.client()).await;
+    let shared = endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+    (engine, queue, opened(shared))
 }
 
 /// A connection whose client has opened it and begun a session.
