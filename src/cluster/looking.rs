@@ -16,6 +16,7 @@ use crate::engine::DeadLetterView;
 use crate::engine::QueueView;
 use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResult;
+use crate::engine::elsewhere::LookScope;
 use crate::engine::elsewhere::add_counts;
 use crate::error::Unavailable;
 use crate::id::QueueName;
@@ -23,7 +24,15 @@ use crate::id::SequenceNumber;
 
 impl Router {
     /// Looks for something wherever it is.
-    pub(crate) async fn look(&self, look: LookFor, way: &RequestWay) -> Result<LookResult, Unavailable> {
+    pub(crate) async fn look(
+        &self,
+        look: LookFor,
+        scope: LookScope,
+        way: &RequestWay,
+    ) -> Result<LookResult, Unavailable> {
+        if scope == LookScope::Anywhere {
+            return self.look_in(self.any_of(way), look).await;
+        }
         if let Some(partition) = self.place_of_look(&look) {
             return self.look_in(partition, look).await;
         }
@@ -44,8 +53,9 @@ impl Router {
     }
 
     /// Of what a look needs places.
-    pub(crate) fn need_of_look(&self, look: &LookFor, way: &RequestWay) -> PlaceNeed {
+    pub(crate) fn need_of_look(&self, look: &LookFor, scope: LookScope, way: &RequestWay) -> PlaceNeed {
         match (self.place_of_look(look), look) {
+            _ if scope == LookScope::Anywhere => PlaceNeed::One(self.any_of(way)),
             (Some(partition), _) => PlaceNeed::One(partition),
             (None, LookFor::Topic { .. } | LookFor::Topics { .. }) => PlaceNeed::One(self.any_of(way)),
             (None, _) => PlaceNeed::All,

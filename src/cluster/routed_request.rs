@@ -4,6 +4,7 @@ use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::LetterHandle;
 use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResultSlot;
+use crate::engine::elsewhere::LookScope;
 use crate::engine::elsewhere::Request;
 use crate::engine::elsewhere::split_query;
 use crate::error::Unavailable;
@@ -12,7 +13,7 @@ use crate::error::Unavailable;
 pub(crate) enum RoutedRequest {
     Ask(LetterHandle, Command),
     TryOut(LetterHandle, Command),
-    Look(LookFor, LookResultSlot),
+    Look(LookFor, LookScope, LookResultSlot),
 }
 
 impl RoutedRequest {
@@ -32,7 +33,9 @@ impl RoutedRequest {
             Request::TryOut(letter) => {
                 elsewhere(letter).map(|(letter, command)| RoutedRequest::TryOut(letter, command))
             }
-            Request::Query(query) => split_query(*query).map(|(look, slot)| RoutedRequest::Look(look, slot)),
+            Request::Query(query) => {
+                split_query(*query).map(|(look, scope, slot)| RoutedRequest::Look(look, scope, slot))
+            }
             _ => None,
         }
     }
@@ -41,7 +44,7 @@ impl RoutedRequest {
     pub(crate) fn refuse(self, why: Unavailable) {
         match self {
             RoutedRequest::Ask(letter, _) | RoutedRequest::TryOut(letter, _) => letter.fail(why),
-            RoutedRequest::Look(_, slot) => slot(Err(why)),
+            RoutedRequest::Look(_, _, slot) => slot(Err(why)),
         }
     }
 }

@@ -166,7 +166,7 @@ impl Router {
                     CommandPlace::Work | CommandPlace::Nowhere(_) => PlaceNeed::Others,
                 }
             }
-            RoutedRequest::Look(look, _) => self.need_of_look(look, way),
+            RoutedRequest::Look(look, scope, _) => self.need_of_look(look, *scope, way),
         }
     }
 
@@ -176,7 +176,7 @@ impl Router {
             RoutedRequest::TryOut(letter, command) => {
                 answer(letter, self.try_out(command, way).await, inbox);
             }
-            RoutedRequest::Look(look, slot) => slot(self.look(look, way).await),
+            RoutedRequest::Look(look, scope, slot) => slot(self.look(look, scope, way).await),
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) use crate::engine::look_samples::looks_for;
 pub(crate) use crate::engine::looks::LookFor;
 pub(crate) use crate::engine::looks::LookResult;
 pub(crate) use crate::engine::looks::LookResultSlot;
+pub(crate) use crate::engine::looks::LookScope;
 pub(crate) use crate::engine::looks::split_query;
 use crate::engine::meter::CommitMeter;
 pub(crate) use crate::engine::rules::command::CompletionCommand;

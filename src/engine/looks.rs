@@ -25,6 +25,15 @@ use crate::id::WorkflowId;
 /// Where what was found goes.
 pub(crate) type LookResultSlot = Box<dyn FnOnce(Result<LookResult, Unavailable>) + Send>;
 
+/// In which partitions something is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LookScope {
+    /// In all that may have some of it.
+    Wherever,
+    /// In any one: what is wanted of it is the same in each, and none has to answer for another.
+    Anywhere,
+}
+
 /// Makes what is looked for, what was found, and the way between them and the engine's queries.
 macro_rules! look_values {
     ($($(#[$doc:meta])* $look:ident { $($field:ident: $kind:ty),* $(,)? } -> $found:ty;)*) => {
@@ -59,16 +68,16 @@ macro_rules! look_values {
             }
         }
 
-        /// What a query looks for, and where what is found goes. `None` for one that only a single engine answers, with whoever
-        /// asked told so.
-        pub(crate) fn split_query(query: Query) -> Option<(LookFor, LookResultSlot)> {
+        /// What a query looks for, in which partitions, and where what is found goes. `None` for one that only a single engine
+        /// answers, with whoever asked told so.
+        pub(crate) fn split_query(query: Query) -> Option<(LookFor, LookScope, LookResultSlot)> {
             match query {
                 $(Query::$look { $($field,)* slot } => {
                     let slot = slot_of(slot, |found| match found {
                         LookResult::$look(found) => Some(found),
                         _ => None,
                     });
-                    Some((LookFor::$look { $($field),* }, slot))
+                    Some((LookFor::$look { $($field),* }, LookScope::Wherever, slot))
                 })*
                 Query::Audit { slot, .. } => {
                     send(slot, Err(Unavailable::Unsupported("each partition has an audit of its own")));
@@ -81,6 +90,13 @@ macro_rules! look_values {
                 Query::NamedAlike { slot, .. } => {
                     send(slot, Err(Unavailable::Unsupported("a queue is found by its own name")));
                     None
+                }
+                Query::Options { name, slot } => {
+                    let slot = slot_of(slot, |found| match found {
+                        LookResult::Queue(found) => Some(found.map(|view| view.options)),
+                        _ => None,
+                    });
+                    Some((LookFor::Queue { name }, LookScope::Anywhere, slot))
                 }
             }
         }

@@ -44,6 +44,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::queue::HoldKind;
 use crate::queue::Order;
+use crate::queue::QueueOptions;
 
 /// What was found, to be told once what it has seen is on disk; or why it is not told.
 pub(crate) type Look = Box<dyn FnOnce(Result<(), Unavailable>) + Send>;
@@ -109,6 +110,9 @@ macro_rules! queries {
             /// The name of a queue that differs from this one in case only.
             #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
             NamedAlike { name: String, slot: LookSlot<Option<QueueName>> },
+            /// The options of a queue, which every partition of a cluster has.
+            #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+            Options { name: QueueName, slot: LookSlot<Option<QueueOptions>> },
         }
     };
 }
@@ -119,7 +123,7 @@ impl Query {
     /// The queue it looks into.
     pub(crate) fn queue(&self) -> Option<&QueueName> {
         match self {
-            Query::Queue { name, .. } => Some(name),
+            Query::Queue { name, .. } | Query::Options { name, .. } => Some(name),
             Query::Workflows { queue, .. }
             | Query::Workflow { queue, .. }
             | Query::Alone { queue, .. }
@@ -178,6 +182,7 @@ pub(crate) fn look(query: Query, turn: &mut Turn<'_>, rules: &Rules, now: ClockI
         Query::NamedAlike { name, slot } => slot.found(named_alike(records, &name)?),
         Query::NextDue { slot } => slot.found(next_hand_out(records, rules, now)?.shown(now)),
         Query::Queue { slot, .. } => slot.found(look.map(QueueLook::view).transpose()?),
+        Query::Options { slot, .. } => slot.found(look.map(|look| look.queue.options.clone())),
         Query::Workflows { after, limit, slot, .. } => {
             slot.found(look.map(|look| look.workflows(after, limit)).transpose()?)
         }

@@ -160,7 +160,7 @@ async fn show(
         return Ok(Vec::new());
     }
     // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
-    let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
+    let by_position = matches!(queue.options().await?.order, Order::Position { .. });
     let (mut shown, mut bytes) = (Vec::new(), 0);
     for (message, HeldLock { token, until, lasts }, id) in handed.messages() {
         let is_too_much = detail.state && id.is_some() && bytes >= limits::RECEIVE_BYTES_MAX;

@@ -120,7 +120,7 @@ async fn send_one(
 async fn bytes_max(queue: &Queue, announced: Option<u64>) -> Result<usize, HttpRefusal> {
     match announced {
         Some(bytes) if bytes <= limits::HTTP_BODY_SMALL_BYTES => Ok(limits::HTTP_MESSAGES_BYTES_MAX),
-        _ => Ok(queue.view().await?.options.body_bytes_max),
+        _ => Ok(queue.options().await?.body_bytes_max),
     }
 }
 
@@ -178,7 +178,7 @@ fn without_time_to_live(line: &[u8]) -> Option<Vec<u8>> {
 /// Sends line by line, each accepted or refused for itself.
 async fn send_lines(shared: SharedServer, queue: Queue, body: Body, in_order: bool) -> HttpResult {
     // A queue that is not there would be the answer to every line.
-    let order = queue.view().await?.options.order;
+    let order = queue.options().await?.order;
     let in_order = in_order && order == Order::Arrival;
     let (outbox, answers) = outbox();
     let inflow = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX);

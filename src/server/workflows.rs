@@ -70,7 +70,7 @@ pub(crate) async fn look(extract: PathParams, QueryParams(query): QueryParams<Wo
 
 /// A workflow that one has asked for, with why it does not go on.
 pub(crate) async fn shown(queue: &Queue, view: &WorkflowView) -> Result<WorkflowEnvelope, HttpRefusal> {
-    let options = queue.view().await?.options;
+    let options = queue.options().await?;
     let blocked = blocked::row_of(queue, &options, view).await?.map(Box::new);
     Ok(WorkflowEnvelope { blocked, ..WorkflowEnvelope::show(view) })
 }
@@ -90,7 +90,7 @@ pub(crate) async fn messages(
 ) -> HttpResult {
     let queue = extract.queue()?;
     let limit = page_limit(query.limit)?;
-    let order = queue.view().await?.options.order;
+    let order = queue.options().await?.order;
     let views = queue.workflow(query.id)?.messages(query.from, limit).await?;
     let next = views.last().and_then(|last| match order {
         Order::Position { .. } => Some(last.position? + 1),

@@ -59,7 +59,7 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
 
 /// How large the bodies are that a queue takes.
 async fn largest_body_of(queue: &Queue) -> Result<usize, EndpointError> {
-    Ok(queue.view().await.map_err(RecordError::from)?.options.body_bytes_max)
+    Ok(queue.options().await.map_err(RecordError::from)?.body_bytes_max)
 }
 
 async fn describe_queue(

@@ -57,7 +57,7 @@ impl Entity {
         if self.topic.is_some() {
             return None;
         }
-        let options = self.queue.view().await.ok()?.options;
+        let options = self.queue.options().await.ok()?;
         (options.order != self.options.order).then(|| Entity { options, ..self.clone() })
     }
 

@@ -13,6 +13,8 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::placing::ARBITER;
+use crate::cluster::request_places::PlaceNeed;
+use crate::cluster::request_places::RequestWay;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -28,6 +30,8 @@ use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::Queue;
+use crate::engine::elsewhere::LookFor;
+use crate::engine::elsewhere::LookScope;
 use crate::engine::elsewhere::verbs;
 use crate::error::QueueError;
 use crate::error::SendError;
@@ -115,6 +119,20 @@ async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_options_of_a_queue_are_asked_of_one_partition_that_somebody_has() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers, STOPPED).await;
+    let router = nodes[0].handle().router;
+    let look = LookFor::Queue { name: queue.name().clone() };
+    for _ in 0..PARTITIONS {
+        let need = router.need_of_look(&look, LookScope::Anywhere, &RequestWay::default());
+        assert!(matches!(need, PlaceNeed::One(partition) if partition != STOPPED), "{need:?}");
+        assert_eq!(queue.options().await.unwrap(), QueueOptions::default());
+    }
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_process_that_hung_says_under_the_name_of_a_node_is_not_taken_for_its_answer() {
     let Some(servers) = NatsServers::start(1) else { return };
     let nodes = nodes(&servers, &["first", "second"]).await;
@@ -153,7 +171,9 @@ async fn a_node_that_is_stopped_is_not_asked() {
             pause(limits::ROUTE_PAUSE).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), hears_nothing).await.expect("it listens no more");
+    // What was asked while it stopped is not answered, and is waited for.
+    let longest = limits::NODE_ANSWER * 2;
+    tokio::time::timeout(longest, hears_nothing).await.expect("it listens no more");
     close(nodes).await;
 }
 

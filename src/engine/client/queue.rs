@@ -45,6 +45,8 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::message::NewMessage;
+#[cfg(feature = "daemon")]
+use crate::queue::QueueOptions;
 use crate::shown::shown;
 
 /// A handle of one queue. Cheap to clone; it does not keep the queue from being deleted.
@@ -259,6 +261,12 @@ impl Queue {
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<QueueView, QueueError> {
         self.client.look(&self.name, |slot| Query::Queue { name: self.name.clone(), slot }).await
+    }
+
+    /// Its options: of a cluster, any one partition says them, so that none has to answer that has no node at the moment.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn options(&self) -> Result<QueueOptions, QueueError> {
+        self.client.look(&self.name, |slot| Query::Options { name: self.name.clone(), slot }).await
     }
 
     /// As [`Queue::view`]; nothing of a queue that is not there.
