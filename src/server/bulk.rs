@@ -19,6 +19,7 @@ use crate::server::blocked_reason::held_or_failed_because;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::impersonation::acting_as;
+use crate::server::operate::OperatedCount;
 use crate::server::operate::OperatorOrder;
 use crate::server::operate::id_of;
 use crate::server::page::page_limit;
@@ -101,24 +102,34 @@ pub(crate) async fn bulk(
         dry_run,
         after: None,
     };
-    for view in &found.views {
+    answer.after = walk.rest(found.is_last);
+    for (at, view) in found.views.iter().enumerate() {
         let workflow_id = id_of(view);
         match order.carry_out(&queue.workflow(&workflow_id)?).await {
-            Ok(done) => {
-                answer.done += 1;
-                answer.purged = answer.purged.map(|sum| sum + done.purged.unwrap_or_default());
-                let (redriven, stayed) = done.redrive.map_or((0, 0), |done| (done.redriven, done.stayed));
-                answer.put_back = answer.put_back.map(|sum| sum + redriven);
-                answer.stayed = answer.stayed.map(|sum| sum + stayed);
-                if dry_run {
-                    answer.workflow_ids.push(workflow_id);
-                }
+            Ok(done) => answer.count(&done, workflow_id),
+            Err(HttpRefusal(error)) if error.status >= 500 && at == 0 => return Err(HttpRefusal(error)),
+            // Who is answered with it alone would do again what is done.
+            Err(HttpRefusal(error)) if error.status >= 500 => {
+                (answer.matched, answer.after) = (at as u64 + 1, Some(workflow_id.clone()));
+                answer.refused.push(RefusedWorkflow { workflow_id, error: *error });
+                break;
             }
-            // Without an engine nothing more can be done, and what was done is known to the audit.
-            Err(HttpRefusal(error)) if error.status >= 500 => return Err(HttpRefusal(error)),
             Err(HttpRefusal(error)) => answer.refused.push(RefusedWorkflow { workflow_id, error: *error }),
         }
     }
-    answer.after = walk.rest(found.is_last);
     json(&answer)
+}
+
+impl BulkResponse {
+    /// Counts a workflow to which it was done, or would be.
+    fn count(&mut self, done: &OperatedCount, workflow_id: String) {
+        self.done += 1;
+        self.purged = self.purged.map(|sum| sum + done.purged.unwrap_or_default());
+        let (redriven, stayed) = done.redrive.map_or((0, 0), |done| (done.redriven, done.stayed));
+        self.put_back = self.put_back.map(|sum| sum + redriven);
+        self.stayed = self.stayed.map(|sum| sum + stayed);
+        if self.dry_run {
+            self.workflow_ids.push(workflow_id);
+        }
+    }
 }

@@ -215,21 +215,29 @@ pub(crate) async fn redrive_many(
     let (dead_letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let mut answer =
         RedriveManyResponse { matched: dead_letters.len() as u64, dry_run, ..Default::default() };
-    for dead_letter in &dead_letters {
+    let mut is_cut = false;
+    for (at, dead_letter) in dead_letters.iter().enumerate() {
         match queue.redrive(dead_letter.sequence_number).await {
             Ok(Redriven::InPlace) => answer.in_place += 1,
             Ok(Redriven::AsNew(_)) => answer.as_new += 1,
             Err(error) => {
                 let error = Problem::from(error);
-                if error.status >= 500 {
+                is_cut = error.status >= 500;
+                if is_cut && at == 0 {
                     return Err(error.into());
                 }
                 let sequence_number = dead_letter.sequence_number.get();
                 answer.refused.push(RefusedDeadLetter { sequence_number, error });
+                if is_cut {
+                    // What is done is said, and where to go on.
+                    answer.matched = at as u64 + 1;
+                    pile.after = Some(dead_letter.clone());
+                    break;
+                }
             }
         }
     }
-    answer.after = pile.rest(is_last);
+    answer.after = pile.rest(is_last && !is_cut);
     json(&answer)
 }
 

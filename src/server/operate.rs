@@ -8,9 +8,11 @@ use crate::api::Verb;
 use crate::api::WorkflowQuery;
 use crate::api::plural::counted;
 use crate::api::plural::spanned;
+use crate::api::views::WorkflowEnvelope;
 use crate::engine::Gap;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
+use crate::engine::Queue;
 use crate::engine::Workflow;
 use crate::engine::WorkflowRedrive;
 use crate::engine::WorkflowStatus;
@@ -52,10 +54,8 @@ pub(crate) async fn operate(
     // A dry run is judged by the engine as well, which takes everything back then.
     let done = order.carry_out(&workflow).await;
     let done = done.map_err(|refused| explained(refused, verb, before.as_ref()))?;
-    let workflow = match workflow.view().await? {
-        Some(view) => Some(shown(&queue, &view).await?),
-        None => None,
-    };
+    // It is done: a look that fails now is no reason to say that it was not, as then it would be done again.
+    let workflow = shown_after(&queue, &workflow).await.unwrap_or_default();
     let done = if dry_run { OperatedCount::default() } else { done };
     let effect = match done.redrive {
         Some(redrive) => redriven(redrive),
@@ -63,6 +63,14 @@ pub(crate) async fn operate(
     };
     let (put_back, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
     json(&OperateResponse { effect, dry_run, purged: done.purged, put_back, stayed, workflow })
+}
+
+/// What a verb has left of a workflow; nothing if nothing is stored of it any more.
+async fn shown_after(queue: &Queue, workflow: &Workflow) -> Result<Option<WorkflowEnvelope>, HttpRefusal> {
+    match workflow.view().await? {
+        Some(view) => shown(queue, &view).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// What was looked at says more precisely why there is nothing to do: somebody may be at work on it, or a message is missing.
