@@ -119,7 +119,8 @@ pub(crate) async fn put(
     put_answer(shared, &queue, receipts.first(), hidden).await
 }
 
-/// The answer about a message that was put. It may be gone by now.
+/// The answer about a message that was put. It may be gone by now, and a look that fails is no reason to say that it was not put:
+/// then it would be put again.
 async fn put_answer(
     shared: &SharedStorage,
     queue: &Queue,
@@ -127,7 +128,7 @@ async fn put_answer(
     hidden: Duration,
 ) -> StorageResult {
     let number = receipt.and_then(Receipt::sequence_number).unwrap_or(SequenceNumber::new(0));
-    let found = queue.peek(number, 1).await?;
+    let found = queue.peek(number, 1).await.unwrap_or_default();
     let found = found.first().filter(|view| view.sequence_number == number);
     let accepted_at = found.map_or_else(|| shared.client().wall_now(), |view| view.accepted_at);
     let message = MessageElement {

@@ -174,7 +174,7 @@ impl From<SettleRefusal> for StorageRefusal {
             SettleRefusal::QueueNotFound => StorageRefusal::no_queue(),
             SettleRefusal::MessageNotFound(_) => StorageRefusal::no_message(),
             SettleRefusal::LockLost => StorageRefusal::stale_receipt(),
-            SettleRefusal::Send(SendRefusal::BodyTooLarge { .. }) => StorageRefusal::too_large(),
+            SettleRefusal::Send(refusal) => refusal.into(),
             refusal => StorageRefusal::fault(refusal.to_string()),
         }
     }

@@ -30,5 +30,8 @@ async fn a_put_to_a_full_disk_is_answered_507_and_what_is_stored_is_got_and_dele
     assert_eq!(got.text("MessageText"), "before");
     let (id, receipt) = (got.text("MessageId"), got.text("PopReceipt"));
     let path = format!("/shop/work/messages/{id}?popreceipt={receipt}");
+    let text = crate::storage_queue::tests::fixture::message("another");
+    let updated = fixture.ask("PUT", &format!("{path}&visibilitytimeout=5"), &text).await;
+    assert_eq!((updated.status, updated.code()), (507, "InsufficientStorage"), "{updated:?}");
     assert_eq!(fixture.ask("DELETE", &path, "").await.status, 204);
 }
