@@ -37,6 +37,9 @@ pub struct Problem {
     pub retry_after_seconds: Option<u64>,
 }
 
+/// The code of an engine that has stopped: of what was asked when it did, nobody knows whether it was done.
+const STOPPED: &str = "stopped";
+
 /// Every kind of problem: its code, its HTTP status and its title.
 pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("malformed", 400, "The request cannot be read"),
@@ -115,7 +118,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("not_available", 501, "This server cannot do that yet"),
     ("unsupported", 501, "A cluster cannot do that"),
     ("closed", 503, "The engine is closed"),
-    ("stopped", 503, "The engine has stopped"),
+    (STOPPED, 503, "The engine has stopped"),
     ("not_owner", 503, "No node has the partition at the moment"),
     ("partition_stopped", 503, "The partition is stopped on every node"),
     ("busy", 503, "The server has no room for this now"),
@@ -143,6 +146,8 @@ impl Problem {
             code: code.to_owned(),
             field: None,
             retry_after_seconds: match status {
+                // An engine that has stopped comes back when somebody opens its file, and what was asked may be in it.
+                _ if code == STOPPED => None,
                 429 | 503 => Some(1),
                 // Room comes from somebody who makes it.
                 507 => Some(10),
@@ -153,7 +158,7 @@ impl Problem {
 
     /// Whether it is not known whether it was done.
     pub fn is_unanswered(&self) -> bool {
-        self.code == "unanswered"
+        self.code == "unanswered" || self.code == STOPPED
     }
 
     /// Whether what was answered so may be sent again: it was refused for now, or it is not known whether it was done.
@@ -181,7 +186,7 @@ impl From<Unavailable> for Problem {
     fn from(unavailable: Unavailable) -> Problem {
         let code = match unavailable {
             Unavailable::Closed => "closed",
-            Unavailable::Stopped(_) => "stopped",
+            Unavailable::Stopped(_) => STOPPED,
             Unavailable::NotOwner => "not_owner",
             Unavailable::PartitionStopped { .. } => "partition_stopped",
             Unavailable::Busy => "busy",
@@ -329,14 +334,27 @@ impl HasCode for OperateRefusal {
 mod tests {
     use super::*;
     use crate::api::made_part;
+    use crate::error::Fault;
 
     #[test]
     fn what_is_not_known_to_be_done_may_come_again_and_what_is_refused_for_good_not() {
-        for (code, comes_again) in
-            [("queue_full", true), ("busy", true), ("unanswered", true), ("place_taken", false)]
-        {
+        for (code, comes_again) in [
+            ("queue_full", true),
+            ("busy", true),
+            ("unanswered", true),
+            (STOPPED, true),
+            ("place_taken", false),
+        ] {
             assert_eq!(Problem::new(code, "why").may_come_again(), comes_again, "{code}");
         }
+    }
+
+    #[test]
+    fn of_an_engine_that_has_stopped_nobody_knows_what_it_has_done() {
+        let stopped = Problem::from(Unavailable::Stopped(Fault::Defect("why".to_owned())));
+        assert!(stopped.is_unanswered());
+        assert_eq!(stopped.retry_after_seconds, None, "its file may have what would be sent again");
+        assert!(!Problem::from(Unavailable::Closed).is_unanswered(), "what came too late was not done");
     }
 
     #[test]
@@ -402,7 +420,7 @@ mod tests {
         let told = page.lines().find(|line| line.contains("come with `Retry-After`"));
         let told = told.expect("the page tells it in one line");
         for (code, status, _) in PROBLEM_KINDS {
-            let is_told = told.contains(&status.to_string());
+            let is_told = told.contains(&status.to_string()) && !told.contains(&format!("not `{code}`"));
             assert_eq!(Problem::new(code, "").retry_after_seconds.is_some(), is_told, "{code}: {told}");
         }
     }

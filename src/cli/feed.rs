@@ -309,9 +309,10 @@ pub(crate) fn why_unread(error: &serde_json::Error) -> String {
     plain(error)
 }
 
-/// Why a message was refused, if it may be sent again.
+/// Why a message was refused, if it may be sent again. Of a daemon of an older version, one whose engine has stopped says so, too.
 fn refused_for_now(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Problem> {
-    answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.retry_after_seconds.is_some())
+    let refused = answer.as_ref().err().map(Box::as_ref);
+    refused.filter(|problem| problem.retry_after_seconds.is_some() && !problem.is_unanswered())
 }
 
 /// Whether what is sent later is handled later, so that no line may be left behind. Where the order is not known it is taken to be so.
