@@ -10,7 +10,7 @@ pub(crate) const PAGE: usize = 4096;
 type Page = [u8; PAGE];
 
 /// The bytes of a file. A page that was never written is zero.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Image {
     pages: Vec<Option<Arc<Page>>>,
     len: usize,

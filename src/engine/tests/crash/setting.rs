@@ -63,6 +63,11 @@ pub(crate) fn volume(variable: &str, default: u64) -> u64 {
     number(variable).unwrap_or(default)
 }
 
+/// Behind each how many operations the power is cut, where one is much like the next.
+pub(crate) fn cuts_every() -> usize {
+    usize::try_from(volume("SERIATIM_CUTS_EVERY", 1).max(1)).expect("a small number")
+}
+
 /// The seeds to try: the one that is to be replayed, or all from 0.
 pub(crate) fn seeds() -> impl Iterator<Item = u64> {
     let only = number("SERIATIM_SEED");

@@ -1,5 +1,7 @@
 //! The power is cut behind every operation, and again while the file recovers from that.
 
+use std::collections::VecDeque;
+
 use crate::engine::tests::crash::cut::Cutter;
 use crate::engine::tests::crash::cut::Mode;
 use crate::engine::tests::crash::image::Image;
@@ -25,6 +27,9 @@ const RESUMED_IN: u64 = 24;
 /// Of these, one in so many is cut again at every operation.
 const CUT_AGAIN_IN: u64 = 6;
 
+/// So many of the last images are kept: those that one cut leaves, and the cut before it.
+const SERVED_MAX: usize = 2 * Mode::EVERY.len();
+
 /// What is swept, and how.
 struct Sweep<'a> {
     story: &'a Story,
@@ -32,6 +37,8 @@ struct Sweep<'a> {
     random: Random,
     tried: &'a mut Tried,
     seed: u64,
+    /// What was served of the last images, so that one that is left again is not opened again.
+    served: VecDeque<(Image, State, u32)>,
 }
 
 impl Sweep<'_> {
@@ -56,9 +63,8 @@ impl Sweep<'_> {
 
     /// Opens what a cut has left; the state it serves, if that is allowed.
     fn look(&mut self, image: &Image, allowed: &Allowed, what: &str) -> Option<State> {
-        self.tried.count("reopens");
         let verify = self.random.below(VERIFIED_IN) == 0;
-        let (kind, detail) = match reopen(image.clone(), self.setting, verify) {
+        let (kind, detail) = match self.reopen(image, verify) {
             Reopened::Served { state, epoch } => match allowed.states.contains(&state) {
                 true if epoch >= allowed.epoch_min => return Some(state),
                 true => ("epoch", format!("epoch {epoch} is not new")),
@@ -71,6 +77,22 @@ impl Sweep<'_> {
         self.tried.count(kind);
         self.tried.failures.push(format!("SERIATIM_SEED={}: {what}: {kind} {detail}", self.seed));
         None
+    }
+
+    /// Opens what a cut has left, unless the same was left by one of the last cuts: without a look at every page before, that
+    /// would serve the same.
+    fn reopen(&mut self, image: &Image, verify: bool) -> Reopened {
+        if !verify && let Some((_, state, epoch)) = self.served.iter().find(|(known, ..)| known == image) {
+            self.tried.count("left_before");
+            return Reopened::Served { state: *state, epoch: *epoch };
+        }
+        self.tried.count("reopens");
+        let reopened = reopen(image.clone(), self.setting, verify);
+        if let Reopened::Served { state, epoch } = &reopened {
+            self.served.truncate(SERVED_MAX - 1);
+            self.served.push_front((image.clone(), *state, *epoch));
+        }
+        reopened
     }
 
     /// What a state is that is not allowed.
@@ -127,7 +149,8 @@ fn sweep(tried: &mut Tried, strict: bool, points: u64) {
         let run = Run::of_story(&story, setting);
         tried.add("short_commits", run.short_commits());
         let random = Random::new(seed);
-        let mut sweep = Sweep { story: &story, setting, random, tried: &mut *tried, seed };
+        let mut sweep =
+            Sweep { story: &story, setting, random, tried: &mut *tried, seed, served: VecDeque::new() };
         sweep.cut_everywhere(&run, Cutter::new(run.base.clone(), &run.log));
         if tried.of("points") >= points {
             break;
@@ -158,7 +181,8 @@ fn sweep_planted(name: &'static str, plant: impl Fn(&Story, Setting) -> (Run, u6
         let story = Story::new(seed, 8);
         let (run, honest_in) = plant(&story, setting);
         let random = Random::new(seed);
-        let mut sweep = Sweep { story: &story, setting, random, tried: &mut tried, seed };
+        let mut sweep =
+            Sweep { story: &story, setting, random, tried: &mut tried, seed, served: VecDeque::new() };
         sweep.cut_everywhere(&run, Cutter::lying(run.base.clone(), &run.log, honest_in));
     }
     tried.print();

@@ -22,6 +22,9 @@ use crate::queue::Order;
 
 /// I11: nobody waits for work of a queue that offers some.
 pub(crate) fn nobody_waits_while_there_is_work(view: &View<'_>) -> Finding {
+    if view.plain.wakeups.len() == 0 {
+        return Ok(());
+    }
     for ((queue, ticket), stream) in &view.rows().ready {
         let Some(queue) = view.rows().queues.get(queue) else { continue };
         let waits = view.plain.wakeups.is_waited_for(&WaitsFor::Queue(queue.name.clone()));
@@ -32,6 +35,9 @@ pub(crate) fn nobody_waits_while_there_is_work(view: &View<'_>) -> Finding {
 
 /// I11: nobody waits for dead letters of a queue that has one which nobody has and nobody has set aside.
 pub(crate) fn nobody_waits_while_there_are_dead_letters(view: &View<'_>) -> Finding {
+    if view.plain.wakeups.len() == 0 {
+        return Ok(());
+    }
     for (key, message) in &view.rows().messages {
         let Some(queue) = view.rows().queues.get(&key.queue) else { continue };
         let Status::DeadLettered(dead_letter) = &message.status else { continue };

@@ -176,11 +176,11 @@ impl Naive {
             let by = SequenceNumber::new(pending.seq);
             return if is_same { Ok(Receipt::Duplicate(by)) } else { Err(Unsent::PlaceTaken(pending.seq)) };
         }
-        let flow = self.flows.get(&key).cloned().unwrap_or_default();
-        if flow.given_up.contains(&position) {
+        let flow = self.flows.get(&key);
+        if flow.is_some_and(|flow| flow.given_up.contains(&position)) {
             return Ok(Receipt::DeadLettered(number));
         }
-        if flow.completed.contains(&position) {
+        if flow.is_some_and(|flow| flow.completed.contains(&position)) {
             return match self.options.late {
                 LatePolicy::Ignore => Ok(Receipt::AlreadySettled),
                 LatePolicy::Refuse => Err(Unsent::AlreadySettled),
