@@ -25,6 +25,7 @@ use seriatim::SystemClock;
 use crate::cluster::nats_program::nats_program;
 use crate::fixture::daemon_process::DaemonProcess;
 use crate::fixture::http;
+use crate::fixture::pause_between_looks;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -171,6 +172,7 @@ impl Cluster {
                 }
             }
             assert!(clock.elapsed() < TIMEOUT, "nobody accepts {message}");
+            pause_between_looks();
         }
     }
 
@@ -188,10 +190,11 @@ impl Cluster {
                 }
             }
             assert!(clock.elapsed() < TIMEOUT, "nobody accepts {message}");
+            pause_between_looks();
         }
     }
 
-    /// Asks again and again, as fast as answers come, until one is what is waited for.
+    /// Asks again and again until one is what is waited for.
     pub(crate) fn wait_for(&self, node: usize, path: &str, what: impl Fn(&Value) -> bool) -> Value {
         let clock = SystemClock::default();
         loop {
@@ -201,6 +204,7 @@ impl Cluster {
                 return answer;
             }
             assert!(clock.elapsed() < TIMEOUT, "{path} is still {answer}");
+            pause_between_looks();
         }
     }
 
@@ -235,7 +239,7 @@ impl Cluster {
         assert!(all.len() >= 2);
         while let Some(pid) = all.iter().find(|pid| test_kill_process(process(**pid)).is_ok()) {
             assert!(clock.elapsed() < TIMEOUT, "process {pid} is still there");
-            std::thread::yield_now();
+            pause_between_looks();
         }
     }
 

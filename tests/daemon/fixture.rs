@@ -14,6 +14,7 @@ use crate::fixture::daemon_process::ANYWHERE;
 use crate::fixture::daemon_process::DaemonProcess;
 use crate::fixture::daemon_process::daemon_command;
 use crate::fixture::http;
+use crate::fixture::pause_between_looks;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -159,7 +160,7 @@ impl Daemon {
         assert_eq!(text.lines().count(), lines.lines().count());
     }
 
-    /// Asks again and again, as fast as answers come, until one is what is waited for.
+    /// Asks again and again until one is what is waited for.
     pub(crate) fn wait_for(&self, path: &str, what: impl Fn(&Value) -> bool) -> Value {
         let clock = SystemClock::default();
         loop {
@@ -168,6 +169,7 @@ impl Daemon {
                 return answer;
             }
             assert!(clock.elapsed() < TIMEOUT, "{path} is still {answer}");
+            pause_between_looks();
         }
     }
 

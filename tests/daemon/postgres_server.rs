@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::Client;
 use tokio_postgres::NoTls;
 
+use crate::fixture::pause_between_looks;
 use crate::fixture::skip::skip;
 
 /// How long a server may take to start.
@@ -115,7 +116,7 @@ impl PostgresServer {
         let clock = SystemClock::default();
         while Session::open(self.port, "postgres").is_none() {
             assert!(clock.elapsed() < TIMEOUT, "the server does not answer");
-            std::thread::yield_now();
+            pause_between_looks();
         }
     }
 

@@ -11,6 +11,7 @@ use seriatim::api::WireTime;
 
 use crate::daemon::fixture::Fixture;
 use crate::daemon::fixture::read_whole;
+use crate::fixture::pause_between_looks;
 
 /// How long a message may take until it is handled.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -165,7 +166,7 @@ fn a_daemon_whose_output_nobody_reads_serves_all_the_same() {
             daemon.kill().expect("it can be ended");
             panic!("what was sent is not handled");
         }
-        std::thread::yield_now();
+        pause_between_looks();
     }
     let pid = rustix::process::Pid::from_child(&daemon);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
