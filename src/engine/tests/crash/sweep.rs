@@ -88,7 +88,9 @@ impl Sweep<'_> {
         }
         self.tried.count("reopens");
         let reopened = reopen(image.clone(), self.setting, verify);
-        if let Reopened::Served { state, epoch } = &reopened {
+        if let Reopened::Served { state, epoch } = &reopened
+            && !verify
+        {
             self.served.truncate(SERVED_MAX - 1);
             self.served.push_front((image.clone(), *state, *epoch));
         }
