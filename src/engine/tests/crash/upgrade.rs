@@ -22,6 +22,9 @@ const FORMAT_4: &[u8] = include_bytes!("../../../../tests/older/format-4-folding
 
 const BLOCK: usize = 256;
 
+/// How what is left is opened.
+pub(crate) const ROOMY: Setting = Setting { strict: false, cramped: false };
+
 pub(crate) fn older(packed: &[u8]) -> Image {
     let (len, blocks) = packed.split_first_chunk::<8>().unwrap();
     let mut image = Image::default();
@@ -51,29 +54,32 @@ fn a_power_cut_at_any_point_of_an_upgrade_leaves_a_file_that_opens_with_all_it_h
 
 fn cut_upgrade_of(older: &Image) {
     let mut tried = Tried::new("cut upgrade");
-    let roomy = Setting { strict: false, cramped: false };
-    let held = content(Disk::new(older.clone()), roomy).unwrap();
-    for setting in [roomy, Setting { strict: true, cramped: true }] {
+    let held = content(Disk::new(older.clone()), ROOMY).unwrap();
+    for setting in [ROOMY, Setting { strict: true, cramped: true }] {
         let disk = Disk::recording(older.clone());
         assert_eq!(content(disk.clone(), setting), Ok(held));
         let log = disk.take_log();
         assert!(log.iter().filter(|op| matches!(op, Op::Sync)).count() > 1);
-        let (mut cutter, mut random, every) =
-            (Cutter::new(older.clone(), &log), Random::new(1), cuts_every());
-        for ops in 0..=log.len() {
-            if ops % every == 0 {
-                tried.count("points");
-                // One way a point: a page is much like the next, and each way comes up often.
-                let mode = random.pick(&Mode::EVERY);
-                let found = content(Disk::new(cutter.image(mode, &mut random)), roomy);
-                if found != Ok(held) {
-                    tried.failures.push(format!("{setting:?}, cut behind {ops}, {mode:?}: {found:?}"));
-                }
-            }
-            cutter.advance(&mut random);
-        }
+        cut_along((older.clone(), &log), held, &format!("{setting:?}"), &mut tried);
     }
     tried.finish();
+}
+
+/// Cuts the power behind the operations that were done to a file. What is left has to open and to hold the same.
+pub(crate) fn cut_along((before, log): (Image, &[Op]), held: u64, what: &str, tried: &mut Tried) {
+    let (mut cutter, mut random, every) = (Cutter::new(before, log), Random::new(1), cuts_every());
+    for ops in 0..=log.len() {
+        if ops % every == 0 {
+            tried.count("points");
+            // One way a point: a page is much like the next, and each way comes up often.
+            let mode = random.pick(&Mode::EVERY);
+            let found = content(Disk::new(cutter.image(mode, &mut random)), ROOMY);
+            if found != Ok(held) {
+                tried.failures.push(format!("{what}, cut behind {ops}, {mode:?}: {found:?}"));
+            }
+        }
+        cutter.advance(&mut random);
+    }
 }
 
 #[test]
@@ -91,9 +97,8 @@ fn an_older_file_with_a_damaged_row_is_refused_and_left_as_it_was() {
     drop(table);
     transaction.commit().unwrap();
     drop(database);
-    let roomy = Setting { strict: false, cramped: false };
     for _ in 0..2 {
-        let found = content(disk.clone(), roomy);
+        let found = content(disk.clone(), ROOMY);
         assert!(found.as_ref().is_err_and(|error| error.contains("a checksum does not fit")), "{found:?}");
     }
 }
