@@ -115,6 +115,11 @@ fn ranked_from<V: Clone>(
 }
 
 impl Rows {
+    /// The reminders that are due at an instant or later, those of engine time first.
+    pub(crate) fn reminders_from(&self, from: Due) -> impl Iterator<Item = &Reminder> {
+        self.reminders.range((from, QueueId(0), Vec::new())..).map(|(_, reminder)| reminder)
+    }
+
     /// Its reminders stay; they are dropped when they are due.
     fn delete_queue(&mut self, gone: QueueId) {
         self.queues.remove(&gone);
@@ -262,8 +267,7 @@ impl Records for Rows {
     }
 
     fn reminder_from(&self, from: Due) -> Read<Option<Reminder>> {
-        let next = self.reminders.range((from, QueueId(0), Vec::new())..).next();
-        Ok(next.map(|(_, reminder)| reminder.clone()))
+        Ok(self.reminders_from(from).next().cloned())
     }
 
     fn dead_letter_of(

@@ -13,7 +13,6 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
-use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
@@ -176,13 +175,11 @@ impl Plain {
     }
 
     fn due(&self, now: ClockInstants) -> impl Iterator<Item = &Reminder> {
-        let reminders = &self.rows.reminders;
-        let first_of_wall = (Due::FIRST_OF_WALL, QueueId(0), Vec::new());
         // In their order, those of each clock stand together.
-        let of_wall = reminders.range(first_of_wall.clone()..);
-        let of_both = [reminders.range(..first_of_wall), of_wall].into_iter();
         let is_past = move |reminder: &&Reminder| reminder.due.is_past(now);
-        of_both.flat_map(move |all| all.map(|(_, reminder)| reminder).take_while(is_past))
+        let of_engine = self.rows.reminders.values().take_while(|reminder| !reminder.due.is_of_wall());
+        let of_wall = self.rows.reminders_from(Due::FIRST_OF_WALL);
+        of_engine.take_while(is_past).chain(of_wall.take_while(is_past))
     }
 
     /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.

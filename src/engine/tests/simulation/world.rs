@@ -8,7 +8,6 @@ use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
-use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::TopicChange;
@@ -160,10 +159,9 @@ impl World {
     /// Moves the clocks, mostly to an instant at which something is due.
     fn advance(&mut self) {
         let lock = self.plain.rules.locks().first_deadline().map(|(due, _)| Due::engine(due));
-        let of_wall = (Due::FIRST_OF_WALL, QueueId(0), Vec::new());
-        let reminders = &self.plain.rows.reminders;
-        let by_wall = reminders.range(of_wall..).take(2).map(|(_, reminder)| reminder.due);
-        let reminders = reminders.values().take(4).map(|reminder| reminder.due).chain(by_wall);
+        let by_wall = self.plain.rows.reminders_from(Due::FIRST_OF_WALL).take(2);
+        let first = self.plain.rows.reminders.values().take(4);
+        let reminders = first.chain(by_wall).map(|reminder| reminder.due);
         let due: Vec<Due> = lock.into_iter().chain(lock).chain(reminders).collect();
         self.clock.advance(&mut self.clients.random, self.plain.now, &due);
         let leaves = self.clients.random.chance(1);
