@@ -36,6 +36,11 @@ impl HttpRefusal {
     pub(crate) fn misuse(field: &'static str, problem: impl Into<String>) -> HttpRefusal {
         HttpRefusal::from(Misuse::new(field, problem.into()))
     }
+
+    /// Whether it is about the engine and not about what was asked of it: of many things, the next would end so, too.
+    pub(crate) fn is_of_server(&self) -> bool {
+        self.0.status >= 500
+    }
 }
 
 impl From<Problem> for HttpRefusal {

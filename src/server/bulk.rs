@@ -107,14 +107,16 @@ pub(crate) async fn bulk(
         let workflow_id = id_of(view);
         match order.carry_out(&queue.workflow(&workflow_id)?).await {
             Ok(done) => answer.count(&done, workflow_id),
-            Err(HttpRefusal(error)) if error.status >= 500 && at == 0 => return Err(HttpRefusal(error)),
-            // Who is answered with it alone would do again what is done.
-            Err(HttpRefusal(error)) if error.status >= 500 => {
-                (answer.matched, answer.after) = (at as u64 + 1, Some(workflow_id.clone()));
-                answer.refused.push(RefusedWorkflow { workflow_id, error: *error });
-                break;
+            Err(refused) if refused.is_of_server() && at == 0 => return Err(refused),
+            Err(refused) => {
+                let is_over = refused.is_of_server();
+                answer.refused.push(RefusedWorkflow { workflow_id: workflow_id.clone(), error: *refused.0 });
+                if is_over {
+                    // Who is answered with it alone would do again what is done.
+                    (answer.matched, answer.after) = (at as u64 + 1, Some(workflow_id));
+                    break;
+                }
             }
-            Err(HttpRefusal(error)) => answer.refused.push(RefusedWorkflow { workflow_id, error: *error }),
         }
     }
     json(&answer)

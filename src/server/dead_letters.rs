@@ -7,7 +7,6 @@ use axum::extract::State;
 
 use crate::api::DeadLetterPage;
 use crate::api::DeadLettersQuery;
-use crate::api::Problem;
 use crate::api::PurgeRequest;
 use crate::api::PurgeResponse;
 use crate::api::RedriveManyRequest;
@@ -212,32 +211,31 @@ pub(crate) async fn redrive_many(
     let queue = client.queue(extract.text("queue")?)?;
     let pile = DeadLetterSelection::new(request.dead_letter_reason, request.workflow_id, request.after)?;
     let mut pile = pile.without_originals().meant_at(shared.client.wall_now());
-    let (dead_letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
+    let (dead_letters, mut is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let mut answer =
         RedriveManyResponse { matched: dead_letters.len() as u64, dry_run, ..Default::default() };
-    let mut is_cut = false;
     for (at, dead_letter) in dead_letters.iter().enumerate() {
         match queue.redrive(dead_letter.sequence_number).await {
             Ok(Redriven::InPlace) => answer.in_place += 1,
             Ok(Redriven::AsNew(_)) => answer.as_new += 1,
             Err(error) => {
-                let error = Problem::from(error);
-                is_cut = error.status >= 500;
-                if is_cut && at == 0 {
-                    return Err(error.into());
+                let refused = HttpRefusal::from(error);
+                let is_over = refused.is_of_server();
+                if is_over && at == 0 {
+                    return Err(refused);
                 }
                 let sequence_number = dead_letter.sequence_number.get();
-                answer.refused.push(RefusedDeadLetter { sequence_number, error });
-                if is_cut {
+                answer.refused.push(RefusedDeadLetter { sequence_number, error: *refused.0 });
+                if is_over {
                     // What is done is said, and where to go on.
-                    answer.matched = at as u64 + 1;
+                    (answer.matched, is_last) = (at as u64 + 1, false);
                     pile.after = Some(dead_letter.clone());
                     break;
                 }
             }
         }
     }
-    answer.after = pile.rest(is_last && !is_cut);
+    answer.after = pile.rest(is_last);
     json(&answer)
 }
 
