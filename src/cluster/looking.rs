@@ -54,11 +54,12 @@ impl Router {
 
     /// Of what a look needs places.
     pub(crate) fn need_of_look(&self, look: &LookFor, scope: LookScope, way: &RequestWay) -> PlaceNeed {
-        match (self.place_of_look(look), look) {
-            _ if scope == LookScope::Anywhere => PlaceNeed::One(self.any_of(way)),
-            (Some(partition), _) => PlaceNeed::One(partition),
-            (None, LookFor::Topic { .. } | LookFor::Topics { .. }) => PlaceNeed::One(self.any_of(way)),
-            (None, _) => PlaceNeed::All,
+        let is_everywhere =
+            scope == LookScope::Anywhere || matches!(look, LookFor::Topic { .. } | LookFor::Topics { .. });
+        match self.place_of_look(look) {
+            Some(partition) => PlaceNeed::One(partition),
+            None if is_everywhere => PlaceNeed::One(self.any_of(way)),
+            None => PlaceNeed::All,
         }
     }
 
