@@ -119,7 +119,8 @@ impl QueueDefinitions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads all that there are, from the leader of the bucket, which has the newest of each.
+    /// Reads all that there are, in the order in which they were put, until the newest that the leader of the bucket has: the server that
+    /// reads them out may be behind it.
     ///
     /// # Errors
     /// What the servers say.
@@ -127,19 +128,16 @@ impl QueueDefinitions {
         let newest = self.newest().await?;
         // A reader that a server has lost says nothing.
         let late = |_| "what queues there are was not said in time".to_owned();
-        let keys = tokio::time::timeout(limits::STREAM_ANSWER, self.bucket.keys()).await.map_err(late)?;
-        let (mut keys, mut greatest) = (keys.map_err(|error| error.to_string())?, 0);
-        while let Some(key) = tokio::time::timeout(limits::STREAM_ANSWER, keys.next()).await.map_err(late)? {
-            let key = key.map_err(|error| error.to_string())?;
-            if key.starts_with(QUEUE_PREFIX)
-                && let Some((revision, definition)) = self.read(&key).await?
-            {
-                greatest = greatest.max(revision);
-                self.know(revision, definition);
-            }
-        }
-        if greatest < newest {
-            return Err("a server that has said what queues there are is behind the others".to_owned());
+        let watch = self.bucket.watch_with_history(format!("{QUEUE_PREFIX}>"));
+        let watch = tokio::time::timeout(limits::STREAM_ANSWER, watch).await.map_err(late)?;
+        let (mut watch, mut reached) = (watch.map_err(|error| error.to_string())?, 0);
+        while reached < newest {
+            let entry = tokio::time::timeout(limits::STREAM_ANSWER, watch.next()).await.map_err(late)?;
+            let entry = entry.ok_or("the reader of what queues there are has ended")?;
+            let entry = entry.map_err(|error| error.to_string())?;
+            let definition = serde_json::from_slice(&entry.value).map_err(|error| error.to_string())?;
+            self.know(entry.revision, definition);
+            reached = entry.revision;
         }
         self.note_heard(newest);
         Ok(())
@@ -336,7 +334,7 @@ impl QueueDefinitions {
         counts
     }
 
-    /// Puts a definition behind a revision of the same queue. `None` when another was faster.
+    /// Puts a definition behind a revision of the same queue. `None` when another was faster, which put something else.
     ///
     /// # Errors
     /// [`Unavailable::Unanswered`] when the servers do not say.
@@ -355,10 +353,15 @@ impl QueueDefinitions {
             // Whether it was another or the servers, the next look says. A leader that has just been elected may be late.
             Err(why) => {
                 for _ in 0..limits::LOG_LOOKS_MAX {
-                    if self.entry(&name).await?.0 > behind {
-                        return Ok(None);
+                    match self.entry(&name).await? {
+                        // It was put though nobody has said so, or another has put the same.
+                        (revision, Some(found)) if revision > behind && found == definition => {
+                            self.know(revision, found);
+                            return Ok(Some(revision));
+                        }
+                        (revision, _) if revision > behind => return Ok(None),
+                        _ => pause(limits::ROUTE_PAUSE).await,
                     }
-                    pause(limits::ROUTE_PAUSE).await;
                 }
                 Err(failed(&why))
             }

@@ -50,8 +50,25 @@ struct EnforcementState {
 struct AheadChange {
     /// When it was done, by the engine's clock.
     at: Duration,
-    /// Which revision was in force then.
-    behind: u64,
+    /// Which revision was in force then, where that is known: if it is another since, the bucket has had it.
+    behind: Option<u64>,
+}
+
+/// A change of a queue that the engine was asked for, and may do when nobody waits for its answer any more: dropped then, it is noted.
+struct ChangeInDoubt<'a> {
+    definitions: &'a EnforcedDefinitions,
+    client: &'a Client,
+    /// The queue, until it is known what came of it.
+    name: Option<QueueName>,
+}
+
+impl Drop for ChangeInDoubt<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let change = AheadChange { at: self.client.elapsed(), behind: None };
+            self.definitions.ahead().insert(name, change);
+        }
+    }
 }
 
 impl EnforcedDefinitions {
@@ -93,7 +110,9 @@ impl EnforcedDefinitions {
         let late =
             self.ahead().iter().find(|(_, ahead)| is_late(ahead)).map(|(name, at)| (name.clone(), *at));
         let Some((name, late)) = late else { return };
-        if self.revision_of(&name).await > late.behind {
+        if let Some(behind) = late.behind
+            && self.revision_of(&name).await > behind
+        {
             // The bucket has had it since, or something else that is in force.
             self.ahead().remove(&name);
             return;
@@ -124,11 +143,13 @@ impl EnforcedDefinitions {
     /// [`Unavailable`] when the servers do not say what there is, or the engine ends.
     pub(crate) async fn arbitrate(&self, client: &Client, command: Command) -> Result<Reply, Unavailable> {
         if let Some(name) = changed_before_the_bucket(&command).cloned() {
+            let mut doubt = ChangeInDoubt { definitions: self, client, name: Some(name.clone()) };
             let reply = client.relay(command, Duration::ZERO).await?;
             if matches!(reply, Reply::Queue(Ok(true))) {
-                let behind = self.revision_of(&name).await;
+                let behind = Some(self.revision_of(&name).await);
                 self.ahead().insert(name, AheadChange { at: client.elapsed(), behind });
             }
+            doubt.name = None;
             return Ok(reply);
         }
         let of_topic = TopicAsk::of(&command);

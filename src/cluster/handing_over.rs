@@ -123,12 +123,10 @@ impl Router {
                     }
                     HandoverResult::Full(kept) => {
                         self.settle_kept(outbox, to, kept).await;
-                        pause(limits::OUTBOX_PAUSE).await;
-                        delivery.release().await
+                        give_back(&mut delivery, limits::OUTBOX_PAUSE).await
                     }
                     HandoverResult::NotNow | HandoverResult::NoQueue(_) => {
-                        pause(limits::OUTBOX_PAUSE).await;
-                        delivery.release().await
+                        give_back(&mut delivery, limits::OUTBOX_PAUSE).await
                     }
                     HandoverResult::Outdated => {
                         tracing::warn!(
@@ -136,8 +134,7 @@ impl Router {
                             to,
                             "another owner of the outbox has handed something over since: this one was deposed, or its log is older"
                         );
-                        pause(limits::OUTBOX_PAUSE_DEPOSED).await;
-                        delivery.release().await
+                        give_back(&mut delivery, limits::OUTBOX_PAUSE_DEPOSED).await
                     }
                     HandoverResult::Never(why) => refuse(partition, &mut delivery, why).await,
                 }
@@ -157,6 +154,10 @@ impl Router {
         handover: Handover,
     ) -> HandoverResult {
         let Handover { queue, message } = handover;
+        // Whoever asked it would only wait for its log, and take a place of others.
+        if self.partition(to).is_stuck() {
+            return HandoverResult::NotNow;
+        }
         let Some((settled, wants_kept)) = outbox.ledger.take(to, number, self.clock.elapsed()) else {
             return HandoverResult::NotNow;
         };
@@ -206,6 +207,17 @@ impl Router {
             }
         }
     }
+}
+
+/// Gives back a message that cannot be handed over now. One without a workflow is set aside, for longer each time: given back, it would
+/// be before all that came later, and so many of them would keep anything else from being handed over.
+async fn give_back(delivery: &mut Delivery, wait: Duration) -> Result<(), SettleError> {
+    if delivery.message().has_workflow() {
+        pause(wait).await;
+        return delivery.release().await;
+    }
+    let growth = 2_u32.saturating_pow(delivery.message().delivery_count.saturating_sub(1));
+    delivery.defer_for(wait.saturating_mul(growth).min(limits::OUTBOX_PAUSE_MAX)).await
 }
 
 /// Gives up a message that cannot be handed over.

@@ -28,18 +28,17 @@ impl Leases {
                 continue;
             }
             let asked = self.clock.elapsed();
-            match tokio::time::timeout(limits::STREAM_ANSWER, self.ask_for_holder(partition)).await {
-                Ok(Some((revision, holder))) => {
-                    if self.is_own(&holder) {
-                        self.state().confirmed.insert(partition, asked);
-                    }
-                    self.note_holder(partition, revision, holder);
+            let said = tokio::time::timeout(limits::STREAM_ANSWER, self.ask_for_holder(partition)).await;
+            if let Ok(Some((revision, holder))) = said {
+                if self.is_own(&holder) {
+                    self.state().confirmed.insert(partition, asked);
                 }
-                // The servers may be electing who leads the bucket.
-                _ => {
-                    drop(asks);
-                    pause(limits::ROUTE_PAUSE * 10).await;
-                }
+                self.note_holder(partition, revision, holder);
+            }
+            // The servers may be electing who leads the bucket, or one that led it before has answered.
+            if self.has(partition) && !self.is_confirmed(partition) {
+                drop(asks);
+                pause(limits::ROUTE_PAUSE * 10).await;
             }
         }
         false

@@ -198,6 +198,11 @@ impl Partition {
         self.client_that_answers().filter(|_| !self.gives_away.load(Ordering::Relaxed))
     }
 
+    /// Whether this node is the owner, and waits for the log: what is asked of the engine is done once that takes something again.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.client().is_some() && self.trouble().is_some()
+    }
+
     /// Why it waits for its log, if it has for some time.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.log.server().trouble()
@@ -206,7 +211,7 @@ impl Partition {
     /// Gives up the log up to a position.
     ///
     /// # Errors
-    /// [`Fault::Log`] when it was not waited for an answer.
+    /// [`Fault::Log`] when no answer came to a few attempts.
     pub(crate) fn trim(&self, through: u64) -> Result<(), Fault> {
         self.log.trim(through)
     }

@@ -254,14 +254,15 @@ impl Router {
         way.parts(|| self.places.parts(command, || self.any_of(way)))
     }
 
-    /// A partition for what can go to any: one that this node has and keeps, or the next that somebody has.
+    /// A partition for what can go to any: one that this node has and keeps, or the next that somebody has; one of this node that waits
+    /// for its log only where there is no other.
     fn any_partition(&self) -> u16 {
         let rotated = self.rotated();
-        let is_own = |number: &&u16| self.partition(**number).client().is_some();
-        let is_kept = |number: &&u16| !self.partition(**number).gives_away.load(Ordering::Relaxed);
-        let kept = rotated.iter().find(|number| is_own(number) && is_kept(number));
-        let others = || rotated.iter().find(|number| self.leases.owner(**number).is_some());
-        *kept.or_else(others).unwrap_or(&rotated[0])
+        let is_kept = |number: &&u16| self.partition(**number).client_that_hands_out().is_some();
+        let has_owner = |number: &&u16| self.leases.owner(**number).is_some();
+        let may_answer = |number: &&u16| has_owner(number) && !self.partition(**number).is_stuck();
+        let others = || rotated.iter().find(may_answer).or_else(|| rotated.iter().find(has_owner));
+        *rotated.iter().find(is_kept).or_else(others).unwrap_or(&rotated[0])
     }
 
     /// All partitions, beginning with another one each time.

@@ -78,24 +78,31 @@ impl SnapshotTaker {
         }
     }
 
-    /// Takes a snapshot of a partition if one is due, and none has failed just before.
+    /// Takes a snapshot of a partition if one is due, unless that has failed just before: one whose servers do not answer would keep
+    /// the others waiting.
     fn look_after(&self, partition: &Partition, retry: &mut SnapshotRetry) -> Result<(), String> {
-        let number = partition.number();
-        if self.clock.elapsed() < retry.not_before
-            || !self.is_due(partition, &self.node.snapshots.known(number))?
-        {
+        if self.clock.elapsed() < retry.not_before {
             return Ok(());
         }
-        let (_, list) = self.wait_for(self.node.snapshots.list(number))?;
-        if !self.is_due(partition, &list)? {
-            return Ok(());
-        }
-        let taken = self.take(partition, retry);
-        match &taken {
+        let looked = self.take_if_due(partition, retry);
+        match &looked {
             Ok(()) => retry.pause = FailurePause::new(self.pace.look),
             Err(_) => retry.not_before = self.clock.elapsed() + retry.pause.after(Duration::ZERO),
         }
-        taken
+        looked
+    }
+
+    /// Takes one if so much was appended by what this node knows, and by what the servers say.
+    fn take_if_due(&self, partition: &Partition, retry: &mut SnapshotRetry) -> Result<(), String> {
+        let number = partition.number();
+        if !self.is_due(partition, &self.node.snapshots.known(number))? {
+            return Ok(());
+        }
+        let (_, list) = self.wait_for(self.node.snapshots.list(number))?;
+        match self.is_due(partition, &list)? {
+            true => self.take(partition, retry),
+            false => Ok(()),
+        }
     }
 
     /// Whether so much was appended since the newest snapshot that this node should take another. Those who are not meant to

@@ -16,6 +16,10 @@ pub const LOG_READERS_MAX: u32 = 2;
 /// How often the servers of a log are asked again before it is said in the log of the node: for about 150 ms.
 pub const LOG_ATTEMPTS_QUIET: u32 = 4;
 
+/// How often the servers of a log are asked for what can wait, before another log is looked after: for about a second where they say
+/// at once that they cannot answer.
+pub const LOG_ATTEMPTS_FEW: u32 = 8;
+
 /// Bytes of an entry that the servers of a log have to take: with the headers of its message, the most that NATS advises.
 pub const LOG_ENTRY_BYTES: usize = 8 * 1024 * 1024;
 
@@ -110,6 +114,9 @@ pub const OUTBOX_LOCK: Duration = Duration::from_secs(60);
 /// The pause before a message is handed over again, and before it is looked again whether there is an outbox.
 pub const OUTBOX_PAUSE: Duration = Duration::from_millis(250);
 
+/// The longest pause before a message without a workflow is handed over again: each is twice as long as the one before.
+pub const OUTBOX_PAUSE_MAX: Duration = Duration::from_secs(60);
+
 /// Most messages that a partition keeps in mind of another's outbox, which have been handed over and may be asked for again:
 /// many times as many as are under way at once from one partition. Beyond it they wait in the outbox.
 pub const HANDOVERS_KEPT_MAX: usize = 1_000;
@@ -185,7 +192,7 @@ pub const LOCAL_NATS_LOOKS: u32 = 1_500;
 pub const DEFINITIONS_WAIT: Duration = Duration::from_millis(200);
 
 /// Names of queues and topics that a cluster has, or had once: each stays in the bucket and in the memory of each node, and is read
-/// when a node starts, one after the other, which takes some ten seconds for so many. It is twice as many as queues there can be.
+/// when a node starts. It is twice as many as queues there can be.
 pub const DEFINED_NAMES_MAX: usize = 20_000;
 
 /// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::kv;
+use futures_util::FutureExt;
 use futures_util::future::join;
 use futures_util::future::join_all;
 
@@ -180,6 +181,16 @@ async fn a_deletion_that_comes_late_does_not_delete_a_queue_that_was_made_anew()
     close(nodes).await;
 }
 
+/// Waits until the first partition takes back that a queue is paused, which only it knows.
+async fn wait_until_taken_back(engine: &Queue) {
+    let is_taken_back = async {
+        while engine.view().await.unwrap().paused {
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(limits::DEFINITION_AHEAD * 2, is_taken_back).await.expect("it is taken back");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_first_partition_has_changed_alone_is_taken_back() {
     let Some(servers) = NatsServers::start(1) else { return };
@@ -191,13 +202,47 @@ async fn what_the_first_partition_has_changed_alone_is_taken_back() {
     come_late(&nodes[0], pausing).await;
     let engine = nodes[0].engine(ARBITER).unwrap().queue("q").unwrap();
     assert!(engine.view().await.unwrap().paused);
-    let is_taken_back = async {
-        while engine.view().await.unwrap().paused {
+    wait_until_taken_back(&engine).await;
+    assert_eq!(engine.view().await.unwrap().counts.ready, 1);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_first_partition_has_changed_for_whoever_did_not_wait_for_it_is_taken_back() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let (router, client) = (nodes[0].handle().router, nodes[0].engine(ARBITER).unwrap());
+    let pausing = Command::PauseQueue(verbs::PauseQueue { name: queue.name().clone(), paused: true });
+    // It is asked, and given up before the engine answers, as when that waits for its log for too long.
+    let given_up = router.partition(ARBITER).enforced.arbitrate(&client, pausing).now_or_never();
+    assert!(given_up.is_none(), "{given_up:?}");
+    let engine = client.queue("q").unwrap();
+    let is_done = async {
+        while !engine.view().await.unwrap().paused {
             pause(limits::ROUTE_PAUSE).await;
         }
     };
-    tokio::time::timeout(limits::DEFINITION_AHEAD * 2, is_taken_back).await.expect("it is taken back");
-    assert_eq!(engine.view().await.unwrap().counts.ready, 1);
+    tokio::time::timeout(Duration::from_secs(10), is_done).await.expect("it is done all the same");
+    wait_until_taken_back(&engine).await;
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_was_put_without_an_answer_is_not_refused_for_being_there() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let router = nodes[0].handle().router;
+    let definition = |paused| QueueDefinition::There {
+        name: QueueName::new("q").unwrap(),
+        options: Box::default(),
+        paused,
+    };
+    let put = async |paused| router.definitions.put(definition(paused), 0).await.unwrap();
+    let revision = put(true).await.expect("nobody was faster");
+    // Behind what was there before, as if nobody had heard that it was put.
+    assert_eq!(put(true).await, Some(revision));
+    assert_eq!(put(false).await, None, "another was faster");
     close(nodes).await;
 }
 

@@ -1,9 +1,11 @@
 //! What completions send to workflows of other partitions arrives once and in order, whoever dies meanwhile.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::cluster::hashing::partition_of;
+use crate::cluster::hashing::partition_of_text;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -23,6 +25,7 @@ use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::Message;
 use crate::own_queues::OUTBOX_QUEUE;
 use crate::queue::QueueOptions;
@@ -116,7 +119,7 @@ async fn is_known(nodes: &[ClusterNode], target: u64, receipt: &Receipt) -> bool
 /// How many messages the outboxes have that are not handed over.
 async fn left(node: &ClusterNode) -> u64 {
     let view = node.client().queue(OUTBOX_QUEUE).unwrap().view().await.unwrap();
-    view.counts.ready + view.counts.locked
+    view.counts.stored() - view.counts.dead_lettered
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,6 +214,46 @@ async fn what_finds_no_room_waits_in_the_outbox_in_order() {
         delivery.complete().await.unwrap();
     }
     wait_until_empty(&nodes[0]).await;
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_without_a_workflow_that_find_no_room_let_others_pass() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let client = nodes[0].client();
+    let (queue, out) = two_queues(&nodes[0]).await;
+    let few = QueueOptions { messages_max: 2, ..QueueOptions::default() };
+    let full = client.create_queue("full", few).await.unwrap();
+    let foreign = |queue: &Queue| {
+        let (own, queue) = (partition("in", "source"), queue.name().clone());
+        let is_foreign = move |id: &String| partition_of_text(&queue, id, PARTITIONS) != own;
+        (0..).map(|number: u32| number.to_string()).filter(is_foreign)
+    };
+    // More than there is room for and than are under way at once.
+    let many = limits::OUTBOX_HANDOVERS + 2 * usize::from(PARTITIONS);
+    let ids: BTreeSet<String> = foreign(&full).take(many).collect();
+    queue.send(Message::new("x").workflow("source")).await.unwrap();
+    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    let sends = ids.iter().map(|id| Message::new(id.clone()).message_id(id));
+    let completion = sends.fold(Completion::new(), |completion, message| completion.send("full", message));
+    let last = Message::new("passes").message_id(foreign(&out).next().unwrap());
+    delivery.complete_with(completion.send("out", last)).await.unwrap();
+    let passed = out.receive(Duration::from_secs(20)).await.unwrap().expect("it passes those that wait");
+    assert_eq!(passed.message().body, "passes");
+    assert!(left(&nodes[0]).await > limits::OUTBOX_HANDOVERS as u64, "the others wait");
+    client.change_queue("full", QueueOptions::default()).await.unwrap();
+    let mut arrived = BTreeSet::new();
+    while arrived.len() < many {
+        let delivery = full.receive(Duration::from_secs(30)).await.unwrap();
+        let mut delivery = delivery.expect("it arrives once there is room");
+        arrived.insert(String::from_utf8(delivery.message().body.to_vec()).unwrap());
+        delivery.complete().await.unwrap();
+    }
+    assert_eq!(arrived, ids);
+    wait_until_empty(&nodes[0]).await;
+    let counts = client.queue(OUTBOX_QUEUE).unwrap().view().await.unwrap().counts;
+    assert_eq!((counts.dead_lettered, counts.completed), (0, many as u64 + 1));
     close(nodes).await;
 }
 

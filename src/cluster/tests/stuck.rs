@@ -8,6 +8,7 @@ use async_nats::jetstream::stream::Config;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::cluster::hashing::partition_of_text;
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
@@ -240,6 +241,25 @@ async fn a_partition_that_waits_for_its_log_takes_no_places_of_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_can_go_to_any_partition_goes_to_none_that_waits_for_its_log() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    node.client().create_topic("t").await.unwrap();
+    change(&servers, 0, |config| config.max_message_size = 1).await;
+    let stuck = tokio::spawn(send(queue.clone(), 0));
+    wait_for("the engine waits for its log", || node.log_trouble(0).is_some());
+    for _ in 0..2 * PARTITIONS {
+        in_time("another partition takes it", queue.send(Message::new(""))).await.unwrap();
+        in_time("another partition shows it", node.client().topics(None, 1)).await.unwrap();
+    }
+    assert!(!stuck.is_finished());
+    change(&servers, 0, |config| config.max_message_size = -1).await;
+    in_time("it is acknowledged", stuck).await.unwrap();
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_of_several_partitions_takes_places_only_of_the_one_that_waits_for_its_log() {
     let Some(servers) = NatsServers::start(1) else { return };
     let node = start(&servers).await;
@@ -305,6 +325,32 @@ async fn a_partition_that_waits_for_its_log_keeps_no_completion_of_others_that_s
     pass_on(&queue, (1, 2)).await;
     change(&servers, 0, |config| config.max_message_size = -1).await;
     in_time("it is acknowledged", stuck).await.unwrap();
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_keeps_nothing_from_being_handed_over_to_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    pass_on(&queue, (1, 2)).await;
+    change(&servers, 0, |config| config.max_message_size = 1).await;
+    let stuck = tokio::spawn(send(queue.clone(), 0));
+    wait_for("the engine waits for its log", || node.log_trouble(0).is_some());
+    queue.send(Message::new("").workflow(workflow_of(1))).await.unwrap();
+    let received = in_time("it is handed out", queue.receive(Duration::from_secs(10))).await.unwrap();
+    let is_of_stuck = |id: &String| partition_of_text(queue.name(), id, PARTITIONS) == 0;
+    let ids = (0..).map(|number: u32| number.to_string()).filter(is_of_stuck);
+    let late = ids.take(2 * limits::OUTBOX_HANDOVERS).map(|id| Message::new("late").message_id(id));
+    let completion = late.fold(Completion::new(), |completion, message| completion.send("q", message));
+    received.expect("it was sent").complete_with(completion).await.unwrap();
+    pass_on(&queue, (1, 2)).await;
+    change(&servers, 0, |config| config.max_message_size = -1).await;
+    in_time("it is acknowledged", stuck).await.unwrap();
+    for _ in 0..=2 * limits::OUTBOX_HANDOVERS {
+        let arrived = in_time("it arrives", queue.receive(Duration::from_secs(10))).await.unwrap();
+        arrived.expect("it was sent").complete().await.unwrap();
+    }
     node.close().await;
 }
 

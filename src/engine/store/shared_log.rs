@@ -124,11 +124,12 @@ impl<S: LogServer> SharedLog<S> {
     /// Whether the entry at a place is there, and is that with this checksum.
     ///
     /// # Errors
-    /// [`Fault::Log`] when it was not waited for an answer.
+    /// [`Fault::Log`] when no answer came to a few attempts.
     #[cfg(feature = "cluster")]
     pub(crate) fn has(&self, place: LogPlace) -> Result<bool, Fault> {
         let LogPlace { position, checksum } = place;
-        let found = self.insist("an entry was read", || self.server.entry_at(position))?;
+        let few = limits::LOG_ATTEMPTS_FEW;
+        let found = self.ask(few, "an entry was read", || self.server.entry_at(position))?;
         let entry = found.as_ref().map(|bytes| Entry { position, bytes });
         Ok(entry.and_then(Entry::checksum) == Some(checksum))
     }
@@ -140,10 +141,16 @@ impl<S: LogServer> SharedLog<S> {
 
     /// Asks until there is an answer.
     fn insist<T>(&self, what: &str, ask: impl Fn() -> Result<T, String>) -> Result<T, Fault> {
+        self.ask(u32::MAX, what, ask)
+    }
+
+    /// Asks until there is an answer, or so many attempts had none.
+    fn ask<T>(&self, attempts: u32, what: &str, ask: impl Fn() -> Result<T, String>) -> Result<T, Fault> {
         let mut attempt = 0;
         loop {
             match ask() {
                 Ok(answer) => return Ok(answer),
+                Err(why) if attempt + 1 == attempts => return Err(left_off(what, &why)),
                 Err(why) => self.wait(what, &why, &mut attempt)?,
             }
         }
@@ -163,7 +170,7 @@ impl<S: LogServer> SharedLog<S> {
         }
         match self.server.pause(*attempt) {
             true => Ok(()),
-            false => Err(Fault::Log(format!("it was not waited until {what}: {why}"))),
+            false => Err(left_off(what, why)),
         }
     }
 
@@ -329,11 +336,18 @@ impl<S: LogServer> Log for SharedLog<S> {
     }
 
     fn trim(&self, through: u64) -> Result<(), Fault> {
-        let bounds = self.insist("the ends of the log were known", || self.server.bounds())?;
+        // Who trims it has other logs to trim.
+        let few = limits::LOG_ATTEMPTS_FEW;
+        let bounds = self.ask(few, "the ends of the log were known", || self.server.bounds())?;
         let through = through.min(bounds.last.saturating_sub(1));
         if through < bounds.first {
             return Ok(());
         }
-        self.insist("the log was trimmed", || self.server.trim(through))
+        self.ask(few, "the log was trimmed", || self.server.trim(through))
     }
+}
+
+/// What is said when an answer is waited for no longer.
+fn left_off(what: &str, why: &str) -> Fault {
+    Fault::Log(format!("it was not waited until {what}: {why}"))
 }
