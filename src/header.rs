@@ -106,7 +106,7 @@ pub(crate) fn properties_len(properties: &Properties) -> usize {
 }
 
 /// Bytes of names and values together.
-fn stored_len<'a>(properties: impl Iterator<Item = (&'a String, &'a PropertyValue)>) -> usize {
+pub(crate) fn stored_len<'a>(properties: impl Iterator<Item = (&'a String, &'a PropertyValue)>) -> usize {
     properties.map(|(name, value)| name.len() + value.len()).sum()
 }
 

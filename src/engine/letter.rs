@@ -207,7 +207,7 @@ pub(crate) trait Envelope: Send + Sync {
     /// Whether nobody waits for its answer any more.
     fn is_left(&self) -> bool;
     /// What it weighs for a log, in bytes.
-    fn log_weight(&self) -> usize;
+    fn log_weight(&self, records: &dyn Records) -> Read<usize>;
     /// What it takes of the room that there is.
     fn room(&self, records: &dyn Records) -> Read<RoomNeed>;
     /// Answers that there is no room for it; false if it is done all the same.
@@ -257,12 +257,12 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         matches!(*self.slot(), AnswerSlot::Left)
     }
 
-    fn log_weight(&self) -> usize {
+    fn log_weight(&self, records: &dyn Records) -> Read<usize> {
         let mut weight = LogWeight::default();
         if let Some(verb) = &self.work().verb {
-            verb.weigh(&mut weight);
+            verb.weigh(records, &mut weight)?;
         }
-        weight.bytes()
+        Ok(weight.bytes())
     }
 
     fn room(&self, records: &dyn Records) -> Read<RoomNeed> {

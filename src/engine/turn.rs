@@ -212,7 +212,7 @@ impl<'a> TurnRules<'a> {
         }
         // Only then, because all messages of a batch are walked over for it.
         if let Some(bytes_max) = self.bytes_max
-            && let bytes = letter.log_weight()
+            && let bytes = letter.log_weight(&*self.records)?
             && bytes > bytes_max
         {
             letter.fail(Unavailable::TooLarge { bytes, bytes_max });

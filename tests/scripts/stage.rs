@@ -143,7 +143,13 @@ impl Stage {
         let name = line.word(0);
         let received = match line.verb {
             "receive" => self.queue.receive(Duration::ZERO).await.map(|found| found.into_iter().collect()),
-            "fetch" => self.queue.receive_deferred(&[SequenceNumber::new(line.number(1))]).await,
+            "fetch" => {
+                let number = [SequenceNumber::new(line.number(1))];
+                match line.value("of") {
+                    Some(taken) => self.taken[taken].receive_deferred(&number).await,
+                    None => self.queue.receive_deferred(&number).await,
+                }
+            }
             "ahead" => {
                 let max = usize::try_from(line.number(1)).expect("a small number");
                 self.taken[name].receive(max, Duration::ZERO).await

@@ -219,12 +219,20 @@ impl OpenWorkflow {
         step.count_cut_links(self.key.queue, cut)
     }
 
-    /// Drops the first link; false when there is none.
+    /// Drops a link; false once there is none any more. That of the first message goes last: as long as anything is known of the
+    /// workflow, no other message can take its place.
     pub(crate) fn forget_link(&mut self, step: &mut Step<'_>) -> Read<bool> {
-        let first = step.records.trail_from(&self.key, 0)?;
-        let Some((rank, entry)) = first.filter(|_| self.is_chained()) else { return Ok(false) };
-        self.drop_link(step, rank, entry)?;
-        Ok(true)
+        if !self.is_chained() {
+            return Ok(false);
+        }
+        if let Some((rank, entry)) = step.records.trail_from(&self.key, self.first_rank() + 1)? {
+            self.drop_link(step, rank, entry)?;
+            return Ok(true);
+        }
+        if let Some((rank, entry)) = step.records.trail_from(&self.key, 0)? {
+            self.drop_link(step, rank, entry)?;
+        }
+        Ok(false)
     }
 
     fn drop_link(&mut self, step: &mut Step<'_>, rank: u64, entry: TrailEntry) -> Read<()> {

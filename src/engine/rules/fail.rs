@@ -269,10 +269,7 @@ impl OpenWorkflow {
     pub(crate) fn give_back(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
         let returned = self.take_from_hands(step, sequence, |message| message.delivery_count -= 1)?;
         let Some(ReturnedMessage { before, mut message, fetched, .. }) = returned else { return Ok(()) };
-        message.status = match fetched {
-            Some(DeferralRecord { due, aside }) => Status::ByConsumer { due, aside },
-            None => Status::Ready,
-        };
+        message.status = Status::of_unstarted(fetched);
         self.restate(step, sequence, Some(&before), &message)
     }
 

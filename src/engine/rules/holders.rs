@@ -7,6 +7,8 @@ use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::producers::bytes_of;
+use crate::engine::rules::record::Attempt;
+use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::room_need::RoomNeed;
@@ -26,6 +28,7 @@ use crate::engine::rules::verbs::SettleApart;
 use crate::engine::rules::verbs::SettleRun;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
+use crate::header::stored_len;
 
 /// How what a holder asks is refused when there is no room for it.
 const FULL: SettleRefusal = SettleRefusal::Send(SendRefusal::StorageFull);
@@ -40,8 +43,12 @@ impl EngineVerb for Settle {
         self.completion().map_or(0, CompletionCommand::bytes)
     }
 
-    fn weigh(&self, weight: &mut LogWeight) {
-        self.completion().into_iter().for_each(|completion| completion.weigh(weight));
+    fn weigh(&self, records: &dyn Records, weight: &mut LogWeight) -> Read<()> {
+        match &self.settlement {
+            Settlement::Complete(completion) => completion.weigh(weight),
+            _ => weight.add_rows(self.settlement.len() + self.written_again(records)?),
+        }
+        Ok(())
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -60,6 +67,33 @@ impl Settle {
             Settlement::Complete(completion) => Some(completion),
             _ => None,
         }
+    }
+
+    /// The bytes of its message that are written once more: what is known of earlier attempts, and all of it if properties are set.
+    fn written_again(&self, records: &dyn Records) -> Read<usize> {
+        let Some(queue) = records.queue_named(&self.queue)? else { return Ok(0) };
+        let key = MessageKey { queue: queue.id, sequence: self.sequence };
+        let message = records.message(key)?;
+        let attempts = message.iter().flat_map(|message| &message.rare.attempts).map(Attempt::len).sum();
+        match self.settlement.properties() {
+            Some(_) => Ok(attempts + records.content(key)?.map_or(0, |content| content.len())),
+            None => Ok(attempts),
+        }
+    }
+}
+
+impl Settlement {
+    /// The bytes of what it says, which stay with its message.
+    fn len(&self) -> usize {
+        let text = match self {
+            Settlement::Complete(_) | Settlement::Defer { .. } | Settlement::Release => 0,
+            Settlement::Abandon { reason, output, .. } | Settlement::Suspect { reason, output, .. } => {
+                reason.len() + output.text.len()
+            }
+            Settlement::DeadLetter { reason, description, .. } => reason.len() + description.len(),
+            Settlement::Postpone { reason, .. } => reason.len(),
+        };
+        text + self.properties().map_or(0, |properties| stored_len(properties.iter()))
     }
 }
 
@@ -83,8 +117,9 @@ impl EngineVerb for SettleRun {
         self.settlement.completion.bytes()
     }
 
-    fn weigh(&self, weight: &mut LogWeight) {
+    fn weigh(&self, _: &dyn Records, weight: &mut LogWeight) -> Read<()> {
         self.settlement.completion.weigh(weight);
+        Ok(())
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {

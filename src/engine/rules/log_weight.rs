@@ -21,6 +21,11 @@ impl LogWeight {
         self.bytes += bytes;
     }
 
+    /// Adds what is written besides of messages that are there.
+    pub(crate) fn add_rows(&mut self, bytes: usize) {
+        self.rows += bytes;
+    }
+
     /// Adds messages, or copies of some.
     pub(crate) fn add_messages(&mut self, messages: &[NewMessage]) {
         self.bytes += messages.iter().map(NewMessage::len).sum::<usize>();

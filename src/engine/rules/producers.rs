@@ -34,8 +34,9 @@ macro_rules! carries_messages {
             bytes_of(&self.messages)
         }
 
-        fn weigh(&self, weight: &mut LogWeight) {
+        fn weigh(&self, _: &dyn Records, weight: &mut LogWeight) -> Read<()> {
             weight.add_messages(&self.messages);
+            Ok(())
         }
 
         fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -51,8 +52,9 @@ macro_rules! carries_copies {
             self.fanout.copy_bytes()
         }
 
-        fn weigh(&self, weight: &mut LogWeight) {
+        fn weigh(&self, _: &dyn Records, weight: &mut LogWeight) -> Read<()> {
             self.fanout.copies.iter().for_each(|(_, copies)| weight.add_messages(copies));
+            Ok(())
         }
 
         fn is_bulk(&self) -> bool {

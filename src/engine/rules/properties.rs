@@ -20,15 +20,7 @@ impl Step<'_> {
         sequence: SequenceNumber,
         settlement: &Settlement,
     ) -> Ruling<(), SettleRefusal> {
-        let (Settlement::Abandon { properties, .. }
-        | Settlement::Defer { properties, .. }
-        | Settlement::DeadLetter { properties, .. }) = settlement
-        else {
-            return Ok(());
-        };
-        if properties.is_empty() {
-            return Ok(());
-        }
+        let Some(properties) = settlement.properties() else { return Ok(()) };
         let content = self.records.content_listed(workflow.message_key(sequence))?;
         let mut together = content.headers.properties.clone();
         together.extend(properties.clone());
@@ -38,6 +30,19 @@ impl Step<'_> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Settlement {
+    /// The properties that it sets, if any.
+    pub(crate) fn properties(&self) -> Option<&Properties> {
+        match self {
+            Settlement::Abandon { properties, .. }
+            | Settlement::Defer { properties, .. }
+            | Settlement::DeadLetter { properties, .. } => Some(properties),
+            _ => None,
+        }
+        .filter(|properties| !properties.is_empty())
     }
 }
 

@@ -177,7 +177,10 @@ impl OpenWorkflow {
     /// Moves messages of a quarantined workflow to the dead letters, in order, a limited number at once.
     pub(crate) fn quarantine_some(&mut self, step: &mut Step<'_>) -> Read<()> {
         let mut from = 0;
-        for _ in 0..limits::SWEEP_MAX {
+        for moved in 0..limits::SWEEP_MAX {
+            if moved > 0 && step.records.is_full() {
+                break;
+            }
             let Some((sequence, behind)) = self.first_not_handed_out(step, from)? else {
                 return Ok(());
             };

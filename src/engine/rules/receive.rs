@@ -198,13 +198,14 @@ impl Step<'_> {
     }
 
     /// The workflow that has been ready for longest, and its head, once expired heads are out of the way. A command passes at most
-    /// `expired_max` of these, which begins with [`limits::EXPIRED_IN_A_ROW_MAX`]; the queue is looked at again in the next turn.
+    /// `expired_max` of these, which begins with [`limits::EXPIRED_IN_A_ROW_MAX`], and no more than the turn has room for; the queue is
+    /// looked at again in the next turn.
     pub(crate) fn next_ready(
         &mut self,
         queue: &Arc<QueueRecord>,
         expired_max: &mut usize,
     ) -> Read<Option<(Box<OpenWorkflow>, RankedMessage)>> {
-        while *expired_max > 0 {
+        while *expired_max > 0 && !self.records.is_full() {
             let Some((ticket, stream)) = self.records.ready_from(queue.id, 0)? else {
                 return Ok(None);
             };

@@ -203,6 +203,13 @@ pub(crate) enum Status {
     DeadLettered(Box<DeadLetter>),
 }
 
+impl Status {
+    /// Where a message is again whose holder has not started it: set aside, if it was fetched by its number.
+    pub(crate) fn of_unstarted(fetched: Option<DeferralRecord>) -> Status {
+        fetched.map_or(Status::Ready, |DeferralRecord { due, aside }| Status::ByConsumer { due, aside })
+    }
+}
+
 /// How a message was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeferralRecord {
@@ -249,6 +256,13 @@ pub struct Attempt {
     pub reason: String,
     /// What its handler wrote.
     pub output: Output,
+}
+
+impl Attempt {
+    /// Bytes of the texts in it.
+    pub(crate) fn len(&self) -> usize {
+        self.reason.len() + self.output.text.len()
+    }
 }
 
 /// What changes of a message during its life.
@@ -355,6 +369,13 @@ pub(crate) struct MessageContent {
     pub(crate) workflow_id: Option<WorkflowId>,
     pub(crate) headers: Seldom<Headers>,
     pub(crate) body: Bytes,
+}
+
+impl MessageContent {
+    /// Bytes that the message counts against limits.
+    pub(crate) fn len(&self) -> usize {
+        self.body.len() + self.headers.if_set().map_or(0, Headers::len)
+    }
 }
 
 /// The messages that a workflow's holder has out; none when it holds the workflow whole and has settled them all.

@@ -255,7 +255,7 @@ impl OpenWorkflow {
         let mut from = from.unwrap_or((first, SequenceNumber::new(0)));
         let mut put_back = 0;
         for _ in 0..REDRIVE_LOOKED_AT_MAX {
-            if put_back == limits::SWEEP_MAX {
+            if put_back == limits::SWEEP_MAX || (put_back > 0 && step.records.is_full()) {
                 break;
             }
             // What there is no room for stays where it is.

@@ -34,7 +34,8 @@ impl Step<'_> {
         }
         let message = self.message(queue.id, sequence)?;
         Ok(message.is_some_and(|message| {
-            matches!(message.status, Status::Ready) && message.delivery_count == delivery_count
+            matches!(message.status, Status::Ready | Status::ByConsumer { .. })
+                && message.delivery_count == delivery_count
         }))
     }
 
@@ -82,8 +83,11 @@ impl OpenWorkflow {
             if is_given_back {
                 step.locks.note_revoked(token, sequence);
             }
+            let Status::Locked { fetched } = before.status else {
+                unreachable!("what a holder has out is handed out")
+            };
             let mut message = MessageRecord::clone(&before);
-            message.status = Status::Ready;
+            message.status = Status::of_unstarted(fetched);
             self.restate(step, sequence, Some(&before), &message)?;
         }
         Ok(())

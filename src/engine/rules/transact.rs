@@ -127,10 +127,8 @@ impl EngineVerb for Transact {
         self.steps.iter().map(|step| each!(step, verb => verb.bytes())).sum()
     }
 
-    fn weigh(&self, weight: &mut LogWeight) {
-        for step in &self.steps {
-            each!(step, verb => verb.weigh(weight));
-        }
+    fn weigh(&self, records: &dyn Records, weight: &mut LogWeight) -> Read<()> {
+        self.steps.iter().try_for_each(|step| each!(step, verb => verb.weigh(records, weight)))
     }
 
     fn is_bulk(&self) -> bool {

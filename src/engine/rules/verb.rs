@@ -70,8 +70,9 @@ pub(crate) trait EngineVerb: AnswerTypes + Clone + Debug + Send + 'static {
     }
 
     /// Adds what it writes into the entry of a log.
-    fn weigh(&self, weight: &mut LogWeight) {
+    fn weigh(&self, _records: &dyn Records, weight: &mut LogWeight) -> Read<()> {
         weight.add_bytes(self.bytes());
+        Ok(())
     }
 
     /// Whether it moves as many messages as one turn should.

@@ -245,8 +245,8 @@ impl EngineVerb for OnRecord {
         self.command.bytes()
     }
 
-    fn weigh(&self, weight: &mut LogWeight) {
-        self.command.weigh(weight);
+    fn weigh(&self, records: &dyn Records, weight: &mut LogWeight) -> Read<()> {
+        self.command.weigh(records, weight)
     }
 
     fn is_bulk(&self) -> bool {
@@ -286,8 +286,8 @@ impl EngineVerb for Command {
         each!(self, verb => verb.bytes())
     }
 
-    fn weigh(&self, weight: &mut LogWeight) {
-        each!(self, verb => verb.weigh(weight));
+    fn weigh(&self, records: &dyn Records, weight: &mut LogWeight) -> Read<()> {
+        each!(self, verb => verb.weigh(records, weight))
     }
 
     fn is_bulk(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Work on many messages, counted turn by turn: however many there are, no turn does more than a bounded amount of it.
 
 mod forgotten;
+mod full;
 mod given_back;
 mod passed;
 mod recovered;
@@ -93,6 +94,8 @@ const TURNS_MAX: u64 = 10_000;
 struct Counted<'a> {
     rows: &'a mut dyn MutableRecords,
     work: Cell<u64>,
+    /// So much work fills a turn.
+    room: u64,
 }
 
 impl Counted<'_> {
@@ -111,6 +114,14 @@ macro_rules! counted {
 }
 
 impl Records for Counted<'_> {
+    fn is_full(&self) -> bool {
+        self.work.get() >= self.room
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.work.get() >= self.room / 2
+    }
+
     counted! {
         fn numbers(&self) -> Read<Numbers>;
         fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>>;
@@ -184,6 +195,8 @@ struct Turns {
     next_due: NextDue,
     /// How much work each turn has done since it was last asked for.
     work: Vec<u64>,
+    /// How much work fills a turn.
+    room: u64,
 }
 
 fn queue() -> QueueName {
@@ -271,18 +284,19 @@ impl Turns {
         let store = Store::in_memory(of).unwrap();
         let now = Timestamp::from_millis(1_000_000);
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), work: Vec::new() };
+        let (next_due, work, room) = (NextDue::default(), Vec::new(), u64::MAX);
+        let mut turns = Turns { rules, wakeups, store, now, next_due, work, room };
         turns.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
         turns
     }
 
     /// One turn, with what is due and what is asked.
     fn turn(&mut self, asked: impl IntoIterator<Item = Command>) {
-        let Turns { rules, wakeups, store, now, .. } = self;
+        let Turns { rules, wakeups, store, now, room, .. } = self;
         let before = rows_read();
         let (next_due, work) = store
             .turn(|turn| {
-                let mut rows = Counted { rows: turn, work: Cell::new(0) };
+                let mut rows = Counted { rows: turn, work: Cell::new(0), room: *room };
                 let mut work = TurnRules::new(
                     ClockInstants::same(*now),
                     Duration::ZERO,
@@ -333,11 +347,11 @@ impl Turns {
         let (mut from, mut count) = (Some(PurgeFrom::Start), 0);
         while let Some(next) = from {
             let command = Command::Purge(verbs::Purge { queue: queue(), scope: scope.clone(), from: next });
-            let Turns { rules, store, now, .. } = self;
+            let Turns { rules, store, now, room, .. } = self;
             let before = rows_read();
             let (reply, work) = store
                 .turn(|turn| {
-                    let mut rows = Counted { rows: turn, work: Cell::new(0) };
+                    let mut rows = Counted { rows: turn, work: Cell::new(0), room: *room };
                     let reply = rules.apply(ClockInstants::same(*now), command, &mut rows)?.reply;
                     Ok((reply, rows.work.get()))
                 })
@@ -421,29 +435,41 @@ fn a_purge_of_many_dead_letters_takes_turns_of_bounded_work() {
     turns.check("a purge of dead letters");
 }
 
-#[test]
-fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
+/// A queue that quarantines a workflow of many messages when one of them is exhausted.
+fn with_quarantine() -> Turns {
     let options = QueueOptions {
         delivery_count_max: 1,
         exhausted: Some(ExhaustedPolicy::Quarantine),
         ..QueueOptions::by_position()
     };
-    let mut turns = Turns::with_many(options, None);
-    turns.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
-    let settlement = Settlement::Abandon {
-        retry: Retry::Now,
-        reason: "no good".to_owned(),
-        properties: Properties::default(),
-        output: Default::default(),
-    };
-    let (token, sequence) = (token(1), SequenceNumber::new(1));
-    turns.ask(Command::Settle(verbs::Settle {
-        queue: queue(),
-        token,
-        sequence,
-        delivery_count: 1,
-        settlement,
-    }));
+    Turns::with_many(options, None)
+}
+
+impl Turns {
+    /// Hands out the first message of the queue, which fails.
+    fn fail_first(&mut self) {
+        self.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
+        let settlement = Settlement::Abandon {
+            retry: Retry::Now,
+            reason: "no good".to_owned(),
+            properties: Properties::default(),
+            output: Default::default(),
+        };
+        let (token, sequence) = (token(1), SequenceNumber::new(1));
+        self.ask(Command::Settle(verbs::Settle {
+            queue: queue(),
+            token,
+            sequence,
+            delivery_count: 1,
+            settlement,
+        }));
+    }
+}
+
+#[test]
+fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
+    let mut turns = with_quarantine();
+    turns.fail_first();
     assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
     turns.check("a quarantine");
     assert_eq!(turns.counts().dead_lettered, MANY);

@@ -75,3 +75,20 @@ fn the_places_of_a_long_idle_workflow_are_forgotten_in_turns_of_bounded_work() {
     turns.check("the end of a long workflow");
     assert!(first(&mut turns).is_none());
 }
+
+#[test]
+fn a_first_message_does_not_get_lost_in_a_workflow_that_is_half_forgotten() {
+    let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
+    let lasts = options.forget_after;
+    let mut turns = Turns::with_many(options, None);
+    turns.end_all();
+    turns.now = turns.now + lasts;
+    turns.turn(None);
+    turns.send(numbered(Order::After, 1));
+    let Counts { ready, early, dead_lettered, .. } = turns.counts();
+    assert_eq!(
+        (ready, early, dead_lettered),
+        (0, 0, 1),
+        "its place is still known as that of one that was purged"
+    );
+}

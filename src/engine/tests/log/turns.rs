@@ -6,6 +6,9 @@ use std::time::Duration;
 use crate::clock::SystemClock;
 use crate::engine::Client;
 use crate::engine::Engine;
+use crate::engine::client::delivery::Delivery;
+use crate::engine::client::outcome::Outcome;
+use crate::engine::client::settling::Abandon;
 use crate::engine::client::topic::Topic;
 use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::client::transaction::Transaction;
@@ -16,6 +19,9 @@ use crate::engine::store::StoreOptions;
 use crate::engine::store::shared_log::SharedLog;
 use crate::engine::tests::log::server::Servers;
 use crate::error::SendError;
+use crate::header::Properties;
+use crate::header::PropertyValue;
+use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
@@ -218,4 +224,35 @@ async fn as_many_copies_of_one_transaction_as_are_let_through_fit_into_an_entry_
         assert_fits(&servers);
         engine.close().await;
     }
+}
+
+/// Gives deliveries back, each with a property more.
+fn abandoned(client: &Client, queue: &QueueName, deliveries: &[Delivery]) -> Transaction {
+    let mut transaction = Transaction::new(client.clone());
+    for delivery in deliveries {
+        let changed = Properties::from([("tried".to_owned(), PropertyValue::from("yes"))]);
+        let outcome = Outcome::Abandon(Abandon::now());
+        transaction.end_with(queue, delivery.id(), (outcome, changed)).unwrap();
+    }
+    transaction
+}
+
+#[tokio::test]
+async fn as_many_bodies_as_a_transaction_may_write_again_fit_into_an_entry_and_one_more_is_refused() {
+    let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+    let engine = engine(folder.path(), &servers);
+    let client = engine.client();
+    let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
+    let most = (limits::LOG_COMMAND_BYTES_MAX + limits::LOG_ROWS_BYTES) / large(String::new()).body().len();
+    send_at_once(client, most + 1).await;
+    let mut deliveries = Vec::new();
+    while deliveries.len() <= most {
+        deliveries.extend(queue.receive_many(1_024, Duration::ZERO).await.unwrap());
+    }
+    let refused = abandoned(client, queue.name(), &deliveries).commit().await.unwrap_err();
+    assert!(refused.to_string().contains("are allowed on a cluster"), "{refused}");
+    abandoned(client, queue.name(), &deliveries[1..]).commit().await.unwrap();
+    assert_eq!(queue.view().await.unwrap().counts.locked, 1);
+    assert_fits(&servers);
+    engine.close().await;
 }

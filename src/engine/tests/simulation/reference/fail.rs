@@ -159,11 +159,7 @@ impl Naive {
         if self.is_expired(seq) {
             return self.expire(seq);
         }
-        let message = &mut self.messages[index];
-        message.state = match message.state {
-            State::Locked(Some((due, aside))) => State::ByConsumer { due, aside },
-            _ => State::Ready,
-        };
+        self.messages[index].state = self.messages[index].state.of_unstarted();
     }
 
     /// It was handled, and waits for room: the hand-out is not counted.

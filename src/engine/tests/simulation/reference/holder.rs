@@ -122,7 +122,7 @@ impl Naive {
             if self.is_expired(seq) {
                 self.expire(seq);
             } else {
-                self.set(seq, State::Ready);
+                self.set(seq, message.state.of_unstarted());
                 let lock = self.flow(key).lock.as_mut().filter(|_| is_given_back);
                 lock.into_iter().for_each(|lock| lock.given_back_behind.push(seq));
             }
@@ -133,7 +133,8 @@ impl Naive {
     pub(crate) fn give_back_behind(&mut self, key: &WorkflowRef, seq: u64, count: u32) -> bool {
         let is_behind = self.lock(key).is_some_and(|lock| lock.given_back_behind.contains(&seq));
         let message = self.message(seq).filter(|_| is_behind);
-        if !message.is_some_and(|message| matches!(message.state, State::Ready) && message.count == count) {
+        let is_back = |state: &State| matches!(state, State::Ready | State::ByConsumer { .. });
+        if !message.is_some_and(|message| is_back(&message.state) && message.count == count) {
             return false;
         }
         if let Some(lock) = &mut self.flow(key).lock {

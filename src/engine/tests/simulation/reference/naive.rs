@@ -33,6 +33,16 @@ pub(crate) enum State {
     Dead,
 }
 
+impl State {
+    /// What is handed out and was not started is as it was before.
+    pub(crate) fn of_unstarted(&self) -> State {
+        match self {
+            State::Locked(Some((due, aside))) => State::ByConsumer { due: *due, aside: *aside },
+            _ => State::Ready,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) seq: u64,
