@@ -70,6 +70,7 @@ pub mod clock;
 pub mod cluster;
 #[cfg(feature = "daemon")]
 pub mod daemon;
+mod deadlines;
 #[cfg(feature = "daemon")]
 #[doc(hidden)]
 pub mod definition;

@@ -185,6 +185,11 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
     }
 
     #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    #[inline]
     fn find(&self, key: &K) -> Option<usize> {
         let recent = self.recent(key).get() as usize;
         match self.slots.get(recent) {

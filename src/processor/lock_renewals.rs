@@ -1,6 +1,5 @@
 //! The locks of the messages that are handled, nearly all of which are settled before they must be renewed.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -12,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::deadlines::Deadlines;
 use crate::engine::Client;
 use crate::engine::Renewal;
 use crate::error::Unavailable;
@@ -40,16 +40,14 @@ pub(crate) struct LockRenewals {
 
 #[derive(Default)]
 struct RenewalNote {
-    due: BTreeMap<RenewalDue, RenewalLock>,
+    /// By when they are to be renewed, in the clock's elapsed time.
+    due: Deadlines<Duration, RenewalLock>,
     next: u64,
     /// The instant at which the engine wakes it.
     next_at: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
 }
-
-/// When a lock is to be renewed, in the clock's elapsed time, and its number.
-type RenewalDue = (Duration, u64);
 
 struct RenewalLock {
     number: u64,
@@ -71,7 +69,8 @@ impl Drop for RenewalLock {
 /// A lock that is kept until this is dropped.
 pub(crate) struct KeptLock {
     locks: Arc<LockRenewals>,
-    due: RenewalDue,
+    number: u64,
+    due: Duration,
     signal: Arc<Signal>,
     is_let_go: bool,
 }
@@ -83,7 +82,7 @@ impl Drop for KeptLock {
         }
         // It may be renewed just now.
         self.signal.end();
-        let removed = self.locks.noted().due.remove(&self.due);
+        let removed = self.locks.noted().due.remove(self.due, self.number);
         // Here the list is free again: this wakes others.
         drop(removed);
     }
@@ -101,7 +100,7 @@ impl Drop for Watching {
 impl KeptLock {
     /// Its number, which no other of the same processor has.
     pub(crate) fn number(&self) -> u64 {
-        self.due.1
+        self.number
     }
 
     /// What becomes of it.
@@ -173,24 +172,24 @@ impl LockRenewals {
         noted.next += 1;
         let number = noted.next;
         let renew_for = if taker.is_some() { with_wait(lasts, self.renew_for) } else { self.renew_for };
-        let due = (first_due(since, lasts, renew_for), number);
+        let due = first_due(since, lasts, renew_for);
         if *self.outlasted.borrow() {
             signal.outlast();
         }
         if !noted.is_over {
             let lock = RenewalLock { number, renewal, since, lasts, signal: signal.clone(), taker };
-            noted.due.insert(due, lock);
+            noted.due.insert(due, number, lock);
         } else {
             signal.end();
         }
-        KeptLock { locks: self.clone(), due, signal, is_let_go: false }
+        KeptLock { locks: self.clone(), number, due, signal, is_let_go: false }
     }
 
     /// Notes locks, and wakes who watches if one is due before the instant at which the engine does so.
     fn noting<T>(&self, note: impl FnOnce(&mut RenewalNote) -> T) -> T {
         let mut noted = self.noted();
         let kept = note(&mut noted);
-        let first = noted.due.first_key_value().map(|((due, _), _)| *due);
+        let first = noted.due.first().map(|(due, _)| due);
         let is_earlier = first.is_some_and(|first| noted.next_at.is_none_or(|next_at| first < next_at));
         drop(noted);
         if is_earlier {
@@ -201,12 +200,12 @@ impl LockRenewals {
 
     /// Keeps locks no longer, all at once.
     pub(crate) fn let_go(&self, locks: impl Iterator<Item = KeptLock>) {
+        let mut removed = Vec::with_capacity(locks.size_hint().0);
         let mut noted = self.noted();
-        let mut removed = Vec::new();
         for mut lock in locks {
             lock.is_let_go = true;
             lock.signal.end();
-            removed.extend(noted.due.remove(&lock.due));
+            removed.extend(noted.due.remove(lock.due, lock.number));
         }
         // Here the list is free again: this wakes others.
         drop(noted);
@@ -218,7 +217,7 @@ impl LockRenewals {
         // First for those whose lock is renewed just now.
         self.outlasted.send_replace(true);
         let noted = self.noted();
-        let signals: Vec<Arc<Signal>> = noted.due.values().map(|lock| lock.signal.clone()).collect();
+        let signals: Vec<Arc<Signal>> = noted.due.iter().map(|lock| lock.signal.clone()).collect();
         drop(noted);
         signals.iter().for_each(|signal| signal.outlast());
     }
@@ -250,18 +249,14 @@ impl LockRenewals {
 
     fn ask_for_first(&self) -> Option<Duration> {
         let mut noted = self.noted();
-        noted.next_at = noted.due.keys().next().map(|(until, _)| *until);
+        noted.next_at = noted.due.first().map(|(until, _)| until);
         noted.next_at
     }
 
     /// Starts to renew the locks that are due.
     fn renew_due(&self) {
-        let due = {
-            let mut noted = self.noted();
-            let later = noted.due.split_off(&(self.client.elapsed(), u64::MAX));
-            std::mem::replace(&mut noted.due, later)
-        };
-        for lock in due.into_values() {
+        let due = self.noted().due.take_until(self.client.elapsed());
+        for lock in due {
             self.client.spawn(lock.keep(self.client.clone(), self.renew_for, self.outlasted.subscribe()));
         }
     }
@@ -270,9 +265,9 @@ impl LockRenewals {
         let due = {
             let mut noted = self.noted();
             noted.is_over = true;
-            std::mem::take(&mut noted.due)
+            noted.due.take_until(Duration::MAX)
         };
-        for lock in due.into_values() {
+        for lock in due {
             lock.signal_taker();
             lock.give_up(Err(unavailable.clone()));
         }

@@ -278,7 +278,8 @@ async fn receive_all<C: Consumer>(
         shared_pool.consumer.take(&mut received, shared_pool);
         for ready in shared_pool.line.add(shared_pool.consumer.begin(received), elapsed) {
             let shared_pool = shared_pool.clone();
-            runners.spawn(async move { shared_pool.run(ready).await });
+            // In a box, as a task is moved several times before it runs.
+            runners.spawn(Box::pin(async move { shared_pool.run(ready).await }));
         }
         while let Some(ended) = runners.try_join_next() {
             if let Ok(Err(unavailable)) = ended {

@@ -181,7 +181,7 @@ impl OpenWorkflow {
             let Some(root) = step.records.root_from(&self.key, from)? else { break };
             let message = step.message_listed(self.key.queue, root)?;
             // One that is scheduled waits for its instant first, and what follows it waits for that.
-            if message.status == Status::Ready {
+            if matches!(message.status, Status::Ready) {
                 return Ok(Some((root, message)));
             }
             from = root.next();

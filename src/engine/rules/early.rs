@@ -135,7 +135,7 @@ impl ProjectedRun {
         }
         match workflow.line_from(step, next)? {
             Some((rank, _, message)) if rank == next => {
-                self.count((message.status == Status::Ready).then_some(message.bytes), false);
+                self.count(matches!(message.status, Status::Ready).then_some(message.bytes), false);
                 self.through = next;
                 Ok(true)
             }
@@ -159,7 +159,7 @@ impl ProjectedRun {
         }
         if link.settled.is_none() {
             let message = step.message_listed(workflow.key.queue, sequence)?;
-            self.count((message.status == Status::Ready).then_some(message.bytes), false);
+            self.count(matches!(message.status, Status::Ready).then_some(message.bytes), false);
         }
         self.tail = link.message_id;
         Ok(true)

@@ -23,6 +23,10 @@ const GAP_STEP: Duration = Duration::from_millis(1);
 impl OpenWorkflow {
     /// Keeps the reminder of the gap that is there, and drops that of one that is gone, with the hold for it.
     pub(crate) fn plan_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
+        // Nothing waits early, and there was neither a gap nor a hold for one.
+        if self.record.early == 0 && self.record.rare.if_set().is_none() {
+            return Ok(());
+        }
         let open = self.open_gap(step)?;
         let before = self.record.rare.gap;
         let stays = |gap: &GapRecord| open.is_some_and(|open| open.at == gap.at);

@@ -9,6 +9,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
+use crate::engine::rules::workflow::RankedMessage;
 use crate::id::SequenceNumber;
 use crate::limits;
 
@@ -42,6 +43,8 @@ struct Destination {
     /// Whether what comes, by position, changes nothing of what it offers.
     offers_the_same: bool,
     messages: u64,
+    /// The head of its line, once that is known to be the one message that comes.
+    head: Option<RankedMessage>,
 }
 
 impl IncomingMessages {
@@ -93,6 +96,7 @@ impl IncomingMessages {
                 is_behind,
                 offers_the_same: false,
                 messages: 0,
+                head: None,
             });
         }
         Ok(self.workflows.len() - 1)
@@ -106,8 +110,14 @@ impl IncomingMessages {
             workflow.restate_as(step, message.sequence, None, message.record.clone())?;
         }
         for message in self.messages.drain(..) {
-            let workflow = &mut self.workflows[message.to].workflow;
+            let Destination { workflow, head, .. } = &mut self.workflows[message.to];
             workflow.enter(step, message.sequence, &message.record)?;
+            *head = match message.record.rank {
+                Some(rank) if workflow.record.line == 1 && !workflow.is_aside(&message.record) => {
+                    Some((rank, message.sequence, message.record))
+                }
+                _ => None,
+            };
         }
         for destination in self.workflows.drain(..) {
             // The numbers are used up one workflow after the other, because the next one says where it becomes ready.
@@ -117,7 +127,7 @@ impl IncomingMessages {
                 (false, true) => destination.workflow.close_offering_the_same(step)?,
                 // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
                 // he sends, because any of it may fill the gap.
-                (false, false) => destination.workflow.close_unjudged(step)?,
+                (false, false) => destination.workflow.close_with(step, destination.head)?,
             }
         }
         Ok(())

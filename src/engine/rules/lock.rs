@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::deadlines::Deadlines;
+use crate::deadlines::Deadlines;
 use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
@@ -58,7 +58,7 @@ type DeadLetterPlace = (String, SequenceNumber);
 pub(crate) struct LockTable {
     by_token: SlotLookup<LockToken, LockEntry>,
     by_workflow: Lookup<WorkflowKey, LockToken>,
-    deadlines: Deadlines,
+    deadlines: Deadlines<Timestamp, LockToken>,
     granted: u64,
     /// Where the first dead letter of a queue may be that can be handed out: all before it are locked or set aside. It is
     /// only known to spare looking at them again.
@@ -99,17 +99,17 @@ impl LockTable {
 
     /// The earliest deadline and its token.
     pub(crate) fn first_deadline(&self) -> Option<(Timestamp, LockToken)> {
-        self.deadlines.first()
+        self.deadlines.first().map(|(until, token)| (until, *token))
     }
 
     /// The locks on workflows of one queue, those that end first before the others.
     pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
-        self.deadlines.iter().filter(|token| self.is_of(*token, queue)).collect()
+        self.deadlines.iter().copied().filter(|token| self.is_of(*token, queue)).collect()
     }
 
     /// Whether somebody has something of a queue.
     pub(crate) fn has_some(&self, queue: QueueId) -> bool {
-        self.deadlines.iter().any(|token| self.is_of(token, queue))
+        self.deadlines.iter().any(|token| self.is_of(*token, queue))
     }
 
     fn is_of(&self, token: LockToken, queue: QueueId) -> bool {

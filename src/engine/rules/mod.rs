@@ -14,7 +14,6 @@ pub(crate) mod command_samples;
 mod complete;
 pub(crate) mod cursor;
 pub(crate) mod dead_letters;
-mod deadlines;
 pub(crate) mod due;
 mod early;
 pub(crate) mod edit;

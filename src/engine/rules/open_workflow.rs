@@ -25,10 +25,21 @@ pub(crate) struct OpenWorkflow {
     pub(crate) stored: WorkflowRecord,
     /// The remembered cursor that it was opened with.
     pub(crate) recalled: Option<Cursor>,
-    /// Who was granted it, or held it when it was opened: nobody else can have it before the command ends.
-    pub(crate) holder: Option<LockToken>,
+    /// Who has it, as far as that is known without asking: nobody else can have it before the command ends.
+    pub(crate) holder: KnownHolder,
     /// Whether this command has brought back a message that was handed out or set aside.
     pub(crate) has_come_back: bool,
+}
+
+/// Who has a workflow, as far as the command that works on it knows.
+#[derive(Clone, Copy)]
+pub(crate) enum KnownHolder {
+    /// It has not asked.
+    Unknown,
+    /// Whoever was granted it, or is held to have it.
+    Owner(LockToken),
+    /// The command has taken it from whoever had it.
+    Nobody,
 }
 
 /// Room of workflows that a command has closed, for those that it opens after them. They are large and handed on from one to the
@@ -48,7 +59,7 @@ impl OpenRooms {
                 is_known: false,
                 stored: WorkflowRecord::default(),
                 recalled: None,
-                holder: None,
+                holder: KnownHolder::Unknown,
                 has_come_back: false,
             });
         };
@@ -58,7 +69,7 @@ impl OpenRooms {
             *queue = of.clone();
         }
         *key = known_as;
-        (*recalled, *holder, *has_come_back) = (None, None, false);
+        (*recalled, *holder, *has_come_back) = (None, KnownHolder::Unknown, false);
         room
     }
 

@@ -30,6 +30,7 @@ use crate::id::SequenceNumber;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Order;
+use crate::seldom::Seldom;
 
 /// Messages that were judged and can no longer be refused.
 pub(crate) struct AdmittedMessages {
@@ -239,14 +240,17 @@ fn record_of(
     };
     let due = Due::of_kept_back(new.kept_back, step.clocks());
     let longest = workflow.queue.options.time_to_live;
-    let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
+    let lives = [new.time_to_live, longest].into_iter().flatten().min();
     let bytes = new.len() as u64;
-    let expires_at = time_to_live.map(|lasts| match due {
+    let expires_at = lives.map(|lasts| match due {
         Some(due) => due.later_by(lasts),
         None => Due::engine(step.now + lasts),
     });
-    let rare =
-        RareOfMessage { after, expires_at, time_to_live: new.time_to_live, ..RareOfMessage::default() };
+    let time_to_live = new.time_to_live;
+    let rare = match (&after, expires_at, time_to_live) {
+        (None, None, None) => Seldom::default(),
+        _ => RareOfMessage { after, expires_at, time_to_live, ..RareOfMessage::default() }.into(),
+    };
     let message = Arc::new(MessageRecord {
         stream: workflow.key.stream.clone(),
         rank,
@@ -256,7 +260,7 @@ fn record_of(
         bytes,
         delivery_count: 0,
         handed_out_at: if workflow.is_chained() { step.now } else { step.wall },
-        rare: rare.into(),
+        rare,
     });
     // The text that the workflow has already, if it has one.
     let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);

@@ -19,6 +19,7 @@ use crate::engine::rules::fail::Why;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::KnownHolder;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
@@ -444,6 +445,7 @@ impl OpenWorkflow {
     /// Takes the workflow from its holder.
     pub(crate) fn unlock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
         step.note_locks_freed();
+        self.holder = KnownHolder::Nobody;
         if step.locks.end(token) == LockKind::Whole {
             step.effects.push(Effect::AcceptedWork(token));
             self.offer_own_dead_letter(step)?;

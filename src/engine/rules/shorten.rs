@@ -122,7 +122,7 @@ impl OpenWorkflow {
 
     /// Takes a message out of the run: a predecessor of it is missing.
     fn count_as_missed(&mut self, step: &mut Step<'_>, message: &MessageRecord) -> Read<()> {
-        if message.status == Status::Ready {
+        if matches!(message.status, Status::Ready) {
             self.record.early += 1;
             self.record.early_bytes += message.bytes;
             let counts = &mut step.counters(self.key.queue)?.counts;

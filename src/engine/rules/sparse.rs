@@ -17,7 +17,7 @@ macro_rules! sparse_record {
             impl $record {
                 #[inline]
                 fn present_fields(&self) -> u32 {
-                    0 $(| u32::from(self$(.$part)?.$sparse != <$sparse_type>::default()) << Bit::$sparse as u32)*
+                    0 $(| u32::from($crate::engine::rules::sparse::is_present!(self, $($part)? $sparse: $sparse_type)) << Bit::$sparse as u32)*
                 }
             }
 
@@ -73,6 +73,17 @@ macro_rules! sparse_record {
     };
 }
 
+/// Whether a field is not blank: none is of a part of which nothing was set.
+macro_rules! is_present {
+    ($record:ident, $part:ident $field:ident: $type:ty) => {
+        $record.$part.if_set().is_some_and(|part| part.$field != <$type>::default())
+    };
+    ($record:ident, $field:ident: $type:ty) => {
+        $record.$field != <$type>::default()
+    };
+}
+
+pub(crate) use is_present;
 pub(crate) use sparse_record;
 
 #[cfg(test)]

@@ -236,6 +236,7 @@ impl<'a> Step<'a> {
     }
 
     /// The queue's counters, to be changed: a use of the queue.
+    #[inline]
     pub(crate) fn counters(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         let now = self.now;
         let counters = self.counters_unused(queue)?;
@@ -244,16 +245,23 @@ impl<'a> Step<'a> {
     }
 
     /// The queue's counters, to be changed by what is no use of the queue.
+    #[inline]
     pub(crate) fn counters_unused(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         self.changes += 1;
-        let at = match self.counters.iter().position(|(touched, _)| *touched == queue) {
-            Some(at) => at,
-            None => {
-                self.counters.push((queue, self.records.counters(queue)?));
-                self.counters.len() - 1
-            }
+        let at = match self.counters.first() {
+            Some((first, _)) if *first == queue => 0,
+            _ => self.place_of_counters(queue)?,
         };
         Ok(&mut self.counters[at].1)
+    }
+
+    /// Where the counters of a queue are, which are read if the command has not touched it yet.
+    fn place_of_counters(&mut self, queue: QueueId) -> Read<usize> {
+        if let Some(at) = self.counters.iter().position(|(touched, _)| *touched == queue) {
+            return Ok(at);
+        }
+        self.counters.push((queue, self.records.counters(queue)?));
+        Ok(self.counters.len() - 1)
     }
 
     /// The queue's counters, with what the command has changed so far.

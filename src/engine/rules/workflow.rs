@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::KnownHolder;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -86,13 +87,13 @@ impl OpenWorkflow {
     /// Whether a message is deferred because a predecessor is missing.
     pub(crate) fn is_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| self.record.is_beyond(rank));
-        message.status == Status::Ready && self.has_places() && beyond
+        matches!(message.status, Status::Ready) && self.has_places() && beyond
     }
 
     /// Whether a message is counted as early: while the run is being shortened, not yet all that are.
     pub(crate) fn is_counted_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| rank > self.record.through);
-        message.status == Status::Ready && self.has_places() && beyond
+        matches!(message.status, Status::Ready) && self.has_places() && beyond
     }
 
     /// Whether the end of its run is still being looked for.
@@ -106,6 +107,9 @@ impl OpenWorkflow {
     }
 
     pub(crate) fn line_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<RankedMessage>> {
+        if self.record.line == 0 {
+            return Ok(None);
+        }
         let Some((rank, sequence)) = step.records.line_from(&self.key, rank)? else {
             return Ok(None);
         };
@@ -152,12 +156,22 @@ impl OpenWorkflow {
     }
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
-    pub(crate) fn close_unjudged(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+    pub(crate) fn close_unjudged(self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+        self.close_with(step, None)
+    }
+
+    /// The same of one whose head is known, if it is.
+    pub(crate) fn close_with(
+        mut self: Box<Self>,
+        step: &mut Step<'_>,
+        known: Option<RankedMessage>,
+    ) -> Read<()> {
         self.plan_gap(step)?;
         let holder = self.holder(step);
-        let head = match holder {
-            None => self.head(step)?,
-            Some(_) => None,
+        let head = match (holder, known) {
+            (None, None) => self.head(step)?,
+            (None, known) => known,
+            (Some(_), _) => None,
         };
         self.hold_at_exhausted_head(step, head.as_ref())?;
         self.plan_sweep(step, holder)?;
@@ -198,7 +212,7 @@ impl OpenWorkflow {
 
     /// The same workflow, held by the owner of a token.
     pub(crate) fn held_by(mut self: Box<Self>, token: LockToken) -> Box<OpenWorkflow> {
-        self.holder = Some(token);
+        self.holder = KnownHolder::Owner(token);
         self
     }
 
@@ -214,13 +228,14 @@ impl OpenWorkflow {
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
         step.locks.grant(token, self.key.clone(), kind, until);
-        self.holder = Some(token);
+        self.holder = KnownHolder::Owner(token);
     }
 
     fn holder(&self, step: &Step<'_>) -> Option<Holder> {
         let (token, lock) = match self.holder {
-            Some(token) => (token, step.locks.get(token)?),
-            None => step.locks.of(&self.key)?,
+            KnownHolder::Owner(token) => (token, step.locks.get(token)?),
+            KnownHolder::Unknown => step.locks.of(&self.key)?,
+            KnownHolder::Nobody => return None,
         };
         Some((token, lock.kind, lock.out.len()))
     }
@@ -251,7 +266,9 @@ impl OpenWorkflow {
             _ if self.is_held() => false,
             Some((_, LockKind::Deliveries | LockKind::Run | LockKind::DeadLetter, _)) => false,
             Some((_, LockKind::Whole, _)) => self.offer_from(step, 0)?.is_some(),
-            None => head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head)),
+            None => {
+                head.is_some_and(|(_, _, head)| matches!(head.status, Status::Ready) && !self.is_early(&head))
+            }
         };
         if let (true, Some((token, LockKind::Whole, _))) = (offered, holder) {
             step.effects.push(Effect::AcceptedWork(token));
@@ -273,6 +290,9 @@ impl OpenWorkflow {
     }
 
     fn plan_sweep(&mut self, step: &mut Step<'_>, holder: Option<Holder>) -> Read<()> {
+        if self.record.rare.if_set().is_none() {
+            return Ok(());
+        }
         let out = holder.map_or(0, |(_, _, out)| out as u64);
         let holds = &self.record.rare.holds;
         let quarantines = holds.has(HoldKind::Quarantine) && self.record.line > out;

@@ -111,6 +111,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
         }
         match place.checked_sub(1) {
             None => self.first.replace(row).into_iter().for_each(|first| self.behind.push_front(first)),
+            Some(place) if place == self.behind.len() => self.behind.push_back(row),
             Some(place) => self.behind.insert(place, row),
         }
     }

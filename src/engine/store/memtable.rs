@@ -22,32 +22,50 @@ impl<T: Table<Flushed = T, Place = SlotNumber, Prefix: RecentKey>> Memtable<T> {
         Ok(Memtable { groups: PrefixGroups::<T>::default(), book: TableBook::new(base)? })
     }
 
+    /// Whether there is no row at all, as in most tables of what is seldom.
+    #[inline]
+    fn has_none(&self) -> bool {
+        self.groups.is_empty() && !self.book.flushed.any()
+    }
+
+    #[inline]
     pub(crate) fn get(
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
         key: &T::Key,
     ) -> Result<Option<T::Value>, Fault> {
+        if self.has_none() {
+            return Ok(None);
+        }
         self.book.get(&self.groups, base, prefix, key)
     }
 
     /// The first row of the prefix with at least this key.
+    #[inline]
     pub(crate) fn first(
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
         from: &T::Key,
     ) -> Result<Option<Row<T>>, Fault> {
+        if self.has_none() {
+            return Ok(None);
+        }
         self.book.first(&self.groups, base, prefix, from)
     }
 
     /// The last row of the prefix with at most this key.
+    #[inline]
     pub(crate) fn last(
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
         to: &T::Key,
     ) -> Result<Option<Row<T>>, Fault> {
+        if self.has_none() {
+            return Ok(None);
+        }
         self.book.last(&self.groups, base, prefix, to)
     }
 

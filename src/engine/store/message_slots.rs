@@ -1,6 +1,7 @@
 //! What the window has of each message, in one place: its record, and what does not change of it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
@@ -127,9 +128,10 @@ where
 
     #[inline]
     fn give_up(&mut self, key: &MessageKey) {
-        let part = self.part_mut(key);
-        if part.get(key).is_some_and(WindowMessage::is_empty) {
-            part.remove(key);
+        if let Entry::Occupied(message) = self.part_mut(key).entry(*key)
+            && message.get().is_empty()
+        {
+            message.remove();
         }
     }
 

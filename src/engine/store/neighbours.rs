@@ -11,8 +11,11 @@ use std::hash::Hasher;
 /// these numbers but the distance between two of one queue, and what is not kept together is spread.
 pub(crate) type Neighbours = BuildHasherDefault<NeighbourHasher>;
 
-/// The bits of a number by which neighbours are told apart: 64 rows lie together.
-const NEAR: u64 = 0x3f;
+/// The bits of a number by which neighbours are told apart: 16 rows lie together.
+const NEAR: u64 = 0xf;
+
+/// Numbers that follow each other and are the same for [`neighbourhood`].
+const NEIGHBOURS: u64 = 64;
 
 /// The top bits of a hash, by which `hashbrown` tells rows apart that fell to one place.
 const TAG: u64 = 0x7f << 57;
@@ -23,7 +26,7 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The same number for numbers that lie together, and the next one for those after them.
 #[inline]
 pub(crate) fn neighbourhood(number: u64) -> u64 {
-    number >> NEAR.count_ones()
+    number / NEIGHBOURS
 }
 
 #[derive(Default)]
@@ -46,8 +49,10 @@ impl Hasher for NeighbourHasher {
 
     #[inline]
     fn finish(&self) -> u64 {
-        let spread = (self.0 >> NEAR.count_ones()).wrapping_mul(SPREAD);
-        let place = (spread ^ spread >> 32) << NEAR.count_ones() | self.0 & NEAR;
+        // Of what a table has in common in the low bits of all its numbers, only the upper half of a product makes a difference.
+        let product = u128::from(self.0 >> NEAR.count_ones()) * u128::from(SPREAD);
+        let spread = product as u64 ^ (product >> 64) as u64;
+        let place = spread << NEAR.count_ones() | self.0 & NEAR;
         place & !TAG | self.0.wrapping_mul(SPREAD) & TAG
     }
 }
