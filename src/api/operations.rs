@@ -76,6 +76,9 @@ pub struct OperateRequest {
     /// With `void`: the last missing position; the first if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
+    /// With `skip`: only if this message is at the head; without it, whichever is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
 }
 
 /// What was done, and what the workflow does now.
@@ -86,6 +89,9 @@ pub struct OperateResponse {
     /// Whether nothing was done.
     #[serde(default)]
     pub dry_run: bool,
+    /// With `skip`: the message that is dead-lettered, where it was known before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence_number: Option<u64>,
     /// With `purge`: how many messages were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purged: Option<u64>,

@@ -24,7 +24,8 @@ use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
 /// Codes of what is refused because a workflow does not need it.
-const NOTHING_TO_DO: [&str; 5] = ["nothing_waits", "no_head", "not_held", "not_locked", "workflow_not_found"];
+const NOTHING_TO_DO: [&str; 6] =
+    ["nothing_waits", "no_head", "not_at_head", "not_held", "not_locked", "workflow_not_found"];
 
 /// A verb for many workflows of a queue.
 pub(crate) struct Bulk<'a> {

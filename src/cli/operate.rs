@@ -45,15 +45,17 @@ pub(crate) const SKIP_GAP: OperatorVerb =
     OperatorVerb { verb: Verb::SkipGap, command: "gap skip", done: "moved past its gap", ..HOLD };
 
 pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, CliFailure> {
-    operate(&RETRY, arguments.reason, arguments.workflows).await
+    operate(&RETRY, because(arguments.reason), arguments.workflows).await
 }
 
 pub(crate) async fn skip(arguments: SkipArguments) -> Result<bool, CliFailure> {
-    operate(&SKIP, Some(arguments.reason), arguments.workflows).await
+    let SkipArguments { reason, message: sequence_number, workflows } = arguments;
+    let operation = OperateRequest { sequence_number, ..because(Some(reason)) };
+    operate(&SKIP, operation, workflows).await
 }
 
 pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, CliFailure> {
-    operate(&HOLD, arguments.reason, arguments.workflows).await
+    operate(&HOLD, because(arguments.reason), arguments.workflows).await
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, CliFailure> {
@@ -69,23 +71,27 @@ pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, CliFailure>
         TargetArgument::Queue(queue) if workflows.bulk.is_everything() => {
             purge::queue(queue, reason, &workflows.operator, &workflows.daemon).await
         }
-        _ => operate(&PURGE, Some(reason), workflows).await,
+        _ => operate(&PURGE, because(Some(reason)), workflows).await,
     }
+}
+
+/// Something that is done for a reason.
+fn because(reason: Option<String>) -> OperateRequest {
+    OperateRequest { reason, ..OperateRequest::default() }
 }
 
 async fn operate(
     verb: &OperatorVerb,
-    reason: Option<String>,
+    operation: OperateRequest,
     workflows: WorkflowsArguments,
 ) -> Result<bool, CliFailure> {
     let WorkflowsArguments { target, bulk, operator, daemon } = workflows;
-    let operation = OperateRequest { reason, ..OperateRequest::default() };
     on(OperatorCall { verb, operation, operator: &operator, daemon: &daemon }, &target, bulk).await
 }
 
 pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, CliFailure> {
     let UnlockArguments { target, reason, operator, daemon } = arguments;
-    let operation = OperateRequest { reason, ..OperateRequest::default() };
+    let operation = because(reason);
     OperatorCall { verb: &UNLOCK, operation, operator: &operator, daemon: &daemon }.on_one(&target).await
 }
 

@@ -88,4 +88,9 @@ pub enum OperateRefusal {
         /// What is free for it; the head room of the store is not.
         free_bytes: u64,
     },
+    /// The message is not at the head of the workflow: it was settled or skipped meanwhile, or stands behind another.
+    #[error(
+        "cannot skip message {0}: it is not at the head of the workflow any more, or not yet; look again"
+    )]
+    NotAtHead(SequenceNumber),
 }

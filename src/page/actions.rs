@@ -152,9 +152,9 @@ async fn one_by_one(
     reason: Option<&str>,
 ) -> Result<ActionResult, ApiRefusal> {
     let mut done = ActionResult::default();
-    let request = review::operation(plan, reason, false);
     let workflows = review::workflows(plan);
     for (queue, id) in &workflows {
+        let request = review::operation(plan, (queue, id), reason, false);
         let route = review::workflow_route(plan, queue, id);
         match visitor.api.post::<OperateResponse>(&route, &request).await {
             Ok(outcome) => {

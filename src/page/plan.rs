@@ -176,11 +176,12 @@ pub(crate) struct ActionPlan {
 }
 
 /// The fields of a plan, in the order in which they are written.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "queue",
     "id",
     "number",
     "pick",
+    "head",
     "cause",
     "text",
     "dead_letter_reason",
@@ -246,6 +247,14 @@ impl ActionPlan {
         self.all("pick").filter_map(split_pick)
     }
 
+    /// The message that was seen at the head of a workflow, if the plan is about that.
+    pub(crate) fn head(&self, queue: &str, id: &str) -> Option<u64> {
+        self.all("head").find_map(|field| {
+            let (number, of) = field.split_once('/')?;
+            (split_pick(of)? == (queue, id)).then(|| number.parse().ok())?
+        })
+    }
+
     /// Whether a whole filter is meant, and not single workflows.
     pub(crate) fn is_bulk(&self) -> bool {
         match self.act {
@@ -289,6 +298,11 @@ impl ActionPlan {
     }
 }
 
+/// The message at the head of a workflow, as a field of a plan.
+pub(crate) fn head_field(number: u64, queue: &str, id: &str) -> String {
+    format!("{number}/{queue}/{id}")
+}
+
 /// The queue and the workflow of a pick.
 fn split_pick(pick: &str) -> Option<(&str, &str)> {
     let from = QueueName::topic_len(pick);
@@ -320,6 +334,9 @@ mod tests {
         assert_eq!(plan.picks().collect::<Vec<_>>(), [("orders", "a"), ("b", "c/d")]);
         let hidden = plan.hidden(None).into_string();
         assert!(hidden.contains("value=\"b/c/d\"") && !hidden.contains("after"), "{hidden}");
+        let head = head_field(7, "t/subscriptions/s", "c/d");
+        let plan = ActionPlan::new(PageAction::Skip).with("head", head_field(6, "b", "c")).with("head", head);
+        assert_eq!((plan.head("t/subscriptions/s", "c/d"), plan.head("b", "c/d")), (Some(7), None));
         for meaningless in ["do=explode", "do=retry", "do=redrive_many&all=true"] {
             assert!(ActionPlan::read(&FormFields::read(meaningless)).is_err(), "{meaningless}");
         }

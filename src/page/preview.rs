@@ -11,6 +11,8 @@ pub(crate) struct Preview {
     pub(crate) effects: Vec<String>,
     /// To which workflows, some of them.
     pub(crate) sample: Vec<String>,
+    /// Of workflows whose head is skipped, which message that is, as fields of the form: no other is skipped then.
+    pub(crate) heads: Vec<String>,
     /// What refuses, and why.
     pub(crate) refused: Vec<(String, String)>,
     /// What else there is to see before it is done.

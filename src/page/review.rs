@@ -25,6 +25,7 @@ use crate::page::layout::Tab;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::plan::ReasonRule;
+use crate::page::plan::head_field;
 use crate::page::preview::Preview;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
@@ -106,7 +107,12 @@ async fn preview(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRef
 }
 
 /// The request for an act on one workflow.
-pub(crate) fn operation(plan: &ActionPlan, reason: Option<&str>, dry_run: bool) -> Value {
+pub(crate) fn operation(
+    plan: &ActionPlan,
+    (queue, id): (&str, &str),
+    reason: Option<&str>,
+    dry_run: bool,
+) -> Value {
     let (_, redrive) = plan.act.verb();
     let mut request = json!({ "dry_run": dry_run });
     if let Some(reason) = reason {
@@ -118,6 +124,9 @@ pub(crate) fn operation(plan: &ActionPlan, reason: Option<&str>, dry_run: bool) 
     if let (PageAction::Void, Some(from)) = (plan.act, plan.number("from")) {
         request["from"] = from.into();
         request["to"] = plan.number("to").unwrap_or(from).into();
+    }
+    if let Some(number) = plan.head(queue, id) {
+        request["sequence_number"] = number.into();
     }
     request
 }
@@ -151,13 +160,14 @@ pub(crate) fn run_route(plan: &ActionPlan) -> RequestPath {
 
 async fn of_workflows(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRefusal> {
     let mut preview = Preview::default();
-    let request = operation(plan, None, true);
     let workflows = workflows(plan);
     for (queue, id) in &workflows {
+        let request = operation(plan, (queue, id), None, true);
         let outcome = visitor.api.post::<OperateResponse>(&workflow_route(plan, queue, id), &request).await;
         match outcome {
             Ok(outcome) => {
                 preview.is_possible = true;
+                preview.heads.extend(outcome.sequence_number.map(|number| head_field(number, queue, id)));
                 preview.effects.push(match workflows.len() {
                     1 => sentence(&outcome.effect),
                     _ => format!("{id}: {}", outcome.effect),
@@ -203,8 +213,8 @@ async fn of_filter(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiR
         effects: vec![sentence(&effect)],
         sample: outcome.workflow_ids.into_iter().take(10).collect(),
         refused: outcome.refused.into_iter().map(|row| (row.workflow_id, row.error.detail)).collect(),
-        details: None,
         is_possible: outcome.done > 0 || outcome.after.is_some(),
+        ..Preview::default()
     })
 }
 
@@ -289,11 +299,10 @@ async fn of_dead_letters(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview
     }
     let refused = outcome.refused.into_iter();
     Ok(Preview {
-        details: None,
         is_possible: in_place + as_new > 0 || outcome.after.is_some(),
         effects,
-        sample: Vec::new(),
         refused: refused.map(|row| (format!("message {}", row.sequence_number), row.error.detail)).collect(),
+        ..Preview::default()
     })
 }
 
@@ -316,7 +325,7 @@ fn show(visitor: &Visitor, plan: &ActionPlan, preview: &Preview) -> Markup {
                 (refusals(&preview.refused))
             }
             @if let Some(details) = &preview.details { (details) }
-            @if preview.is_possible { (form(visitor, plan)) }
+            @if preview.is_possible { (form(visitor, plan, &preview.heads)) }
             @else { p { a.button href=(plan.back()) { "Back" } } }
         }
     }
@@ -337,12 +346,13 @@ pub(crate) fn refusals(refused: &[(String, String)]) -> Markup {
     }
 }
 
-fn form(visitor: &Visitor, plan: &ActionPlan) -> Markup {
+fn form(visitor: &Visitor, plan: &ActionPlan, heads: &[String]) -> Markup {
     let (act, reason) = (plan.act, plan.act.reason());
     html! {
         form.card method="post" action="act" {
             input type="hidden" name="form_token" value=(visitor.form_token);
             (plan.hidden(None))
+            @for head in heads { input type="hidden" name="head" value=(head); }
             @if reason != ReasonRule::No {
                 label for="reason" { "Why" @if reason == ReasonRule::May { span.quiet { " (optional)" } } }
                 input #reason type="text" name="reason" maxlength="500" autocomplete="off"

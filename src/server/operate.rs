@@ -17,6 +17,7 @@ use crate::engine::Workflow;
 use crate::engine::WorkflowRedrive;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
+use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
@@ -51,8 +52,9 @@ pub(crate) async fn operate(
         Verb::Hold => workflow.view().await?,
         _ => Some(view(&queue, &workflow).await?),
     };
+    let sequence_number = order.message_to_skip(before.as_ref());
     // A dry run is judged by the engine as well, which takes everything back then.
-    let done = order.carry_out(&workflow).await;
+    let done = order.carry_out(&workflow, sequence_number).await;
     let done = done.map_err(|refused| explained(refused, verb, before.as_ref()))?;
     // It is done: a look that fails now is no reason to say that it was not, as then it would be done again.
     let workflow = shown_after(&queue, &workflow).await.unwrap_or_default();
@@ -62,7 +64,8 @@ pub(crate) async fn operate(
         None => order.effect(before.as_ref()),
     };
     let (put_back, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
-    json(&OperateResponse { effect, dry_run, purged: done.purged, put_back, stayed, workflow })
+    let (purged, sequence_number) = (done.purged, sequence_number.map(SequenceNumber::get));
+    json(&OperateResponse { effect, dry_run, sequence_number, purged, put_back, stayed, workflow })
 }
 
 /// What a verb has left of a workflow; nothing if nothing is stored of it any more.
@@ -121,7 +124,7 @@ pub(crate) struct OperatorOrder {
 
 impl OperatorOrder {
     pub(crate) fn check(&self) -> Result<(), HttpRefusal> {
-        let OperateRequest { reason, dry_run, redrive, cause, from, to } = &self.request;
+        let OperateRequest { reason, dry_run, redrive, cause, from, to, sequence_number } = &self.request;
         if self.verb.needs_reason() && !dry_run {
             required("reason", reason.clone())?;
         }
@@ -130,6 +133,9 @@ impl OperatorOrder {
         }
         if cause.is_some() && (self.verb != Verb::Resume || *redrive) {
             return Err(HttpRefusal::misuse("cause", "goes with resume only, and not with redrive"));
+        }
+        if sequence_number.is_some() && self.verb != Verb::Skip {
+            return Err(HttpRefusal::misuse("sequence_number", "goes with skip only"));
         }
         match (self.verb, from, to) {
             (Verb::Void, None, _) => Err(HttpRefusal::misuse("from", "is required")),
@@ -159,10 +165,10 @@ impl OperatorOrder {
                 format!("message {sequence_number} is tried again now")
             }
             (Verb::Retry, _) => "the message at the head is tried again now".to_owned(),
-            (Verb::Skip, WorkflowStatus::Blocked { sequence_number, .. }) => {
-                format!("message {sequence_number} is dead-lettered; {behind}")
-            }
-            (Verb::Skip, _) => format!("the message at the head is dead-lettered; {behind}"),
+            (Verb::Skip, _) => match self.message_to_skip(before) {
+                Some(number) => format!("message {number} is dead-lettered; {behind}"),
+                None => format!("the message at the head is dead-lettered; {behind}"),
+            },
             (Verb::ReleaseLock, _) => {
                 "the holder loses the workflow, and what it has out counts as failed".to_owned()
             }
@@ -192,17 +198,22 @@ impl OperatorOrder {
             let causes: Vec<&str> = stay.iter().map(|hold| hold.cause.kind().as_str()).collect();
             return format!("this cause is lifted; the workflow stays held: {}", causes.join(", "));
         }
-        let exhausted = lifted.iter().find_map(|hold| match hold.cause {
-            HoldCause::Exhausted(number) => Some(number),
-            _ => None,
-        });
-        match exhausted {
+        match exhausted(lifted) {
             Some(number) => {
                 let behind = behind(view.messages.saturating_sub(1));
                 format!("message {number} is tried again; {behind}")
             }
             None => format!("the workflow is resumed; {}", waits(view.messages)),
         }
+    }
+
+    /// The message that is skipped: the one that is asked for, or that the workflow was seen to wait for. Whatever has come to the head
+    /// since has nothing to do with it.
+    pub(crate) fn message_to_skip(&self, before: Option<&WorkflowView>) -> Option<SequenceNumber> {
+        if self.verb != Verb::Skip {
+            return None;
+        }
+        self.request.sequence_number.map(SequenceNumber::new).or_else(|| waited_for(before?))
     }
 
     /// With `void`: the first and the last position.
@@ -212,7 +223,11 @@ impl OperatorOrder {
     }
 
     /// Does it.
-    pub(crate) async fn carry_out(&self, workflow: &Workflow) -> Result<OperatedCount, HttpRefusal> {
+    pub(crate) async fn carry_out(
+        &self,
+        workflow: &Workflow,
+        to_skip: Option<SequenceNumber>,
+    ) -> Result<OperatedCount, HttpRefusal> {
         let OperateRequest { reason, redrive, cause, .. } = &self.request;
         let reason = || reason.clone().unwrap_or_default();
         match self.verb {
@@ -226,7 +241,10 @@ impl OperatorOrder {
                 None => workflow.resume().await?,
             },
             Verb::Retry => workflow.retry_now().await?,
-            Verb::Skip => workflow.skip_head(reason()).await?,
+            Verb::Skip => match to_skip {
+                Some(number) => workflow.skip_message(number, reason()).await?,
+                None => workflow.skip_head(reason()).await?,
+            },
             Verb::ReleaseLock => workflow.release_lock().await?,
             Verb::Void => {
                 let (from, to) = self.positions();
@@ -240,6 +258,22 @@ impl OperatorOrder {
         }
         Ok(OperatedCount::default())
     }
+}
+
+/// The message at the head, if the workflow does not go on because of it.
+fn waited_for(view: &WorkflowView) -> Option<SequenceNumber> {
+    match view.status {
+        WorkflowStatus::Blocked { sequence_number, .. } => Some(sequence_number),
+        _ => exhausted(&view.holds),
+    }
+}
+
+/// The exhausted message that one of the holds is for.
+fn exhausted<'h>(holds: impl IntoIterator<Item = &'h Hold>) -> Option<SequenceNumber> {
+    holds.into_iter().find_map(|hold| match hold.cause {
+        HoldCause::Exhausted(number) => Some(number),
+        _ => None,
+    })
 }
 
 /// How much was done, where that is more than one thing.

@@ -139,6 +139,9 @@ pub(crate) struct SkipArguments {
     /// Why; it stays with the dead letter, and in the audit.
     #[arg(long)]
     pub(crate) reason: String,
+    /// Only if this message is at the head: a second one skips no other.
+    #[arg(long, value_name = "SEQUENCE_NUMBER", conflicts_with = "all")]
+    pub(crate) message: Option<u64>,
     #[command(flatten)]
     pub(crate) workflows: WorkflowsArguments,
 }

@@ -24,6 +24,7 @@ use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::id::Position;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::queue::HoldKind;
@@ -168,6 +169,19 @@ impl Workflow {
     pub async fn skip_head(&self, reason: impl Into<String>) -> Result<(), OperateError> {
         let reason = shortened(reason.into(), limits::DESCRIPTION_BYTES_MAX);
         self.operate(Operation::SkipHead { reason }).await
+    }
+
+    /// The same, if this message is at its head: whoever has looked at that one skips no other that has come to the head since.
+    ///
+    /// # Errors
+    /// As [`Workflow::skip_head`]; [`OperateRefusal::NotAtHead`](crate::error::OperateRefusal::NotAtHead) when another is at the head.
+    pub async fn skip_message(
+        &self,
+        sequence_number: SequenceNumber,
+        reason: impl Into<String>,
+    ) -> Result<(), OperateError> {
+        let reason = shortened(reason.into(), limits::DESCRIPTION_BYTES_MAX);
+        self.operate(Operation::SkipMessage { sequence: sequence_number, reason }).await
     }
 
     /// Declares that missing positions will never come; a message that comes for one later is dead-lettered.

@@ -128,6 +128,11 @@ pub(crate) enum Operation {
     ResumeFor {
         kind: HoldKind,
     },
+    /// Skips a message, if it stands at the head.
+    SkipMessage {
+        sequence: SequenceNumber,
+        reason: String,
+    },
 }
 
 /// What a purge removes. What is handed out stays.

@@ -233,5 +233,6 @@ fn operations() -> Vec<Operation> {
         Operation::VoidGap { range },
         Operation::ReleaseLock,
         Operation::ResumeFor { kind: HoldKind::Gap },
+        Operation::SkipMessage { sequence: number(300), reason: "r".to_owned() },
     ]
 }

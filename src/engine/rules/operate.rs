@@ -55,7 +55,10 @@ impl Step<'_> {
             Operation::Resume { redrive } => workflow.resume(self, redrive)?,
             Operation::ResumeFor { kind } => workflow.resume_from(self, kind)?,
             Operation::RetryNow => workflow.retry_now(self)?,
-            Operation::SkipHead { reason } => workflow.skip_head(self, &reason)?,
+            Operation::SkipHead { reason } => workflow.skip_head(self, None, &reason)?,
+            Operation::SkipMessage { sequence, reason } => {
+                workflow.skip_head(self, Some(sequence), &reason)?;
+            }
             Operation::VoidGap { range } => workflow.void_gap(self, range)?,
             Operation::ReleaseLock => workflow.release_lock(self)?,
         }
@@ -170,7 +173,13 @@ impl OpenWorkflow {
         Ok(())
     }
 
-    fn skip_head(&mut self, step: &mut Step<'_>, reason: &str) -> Ruling<(), OperateRefusal> {
+    /// Skips the head, if it is the message that is meant.
+    fn skip_head(
+        &mut self,
+        step: &mut Step<'_>,
+        meant: Option<SequenceNumber>,
+        reason: &str,
+    ) -> Ruling<(), OperateRefusal> {
         if step.locks.of(&self.key).is_some() {
             return refuse(OperateRefusal::WorkflowLocked);
         }
@@ -179,6 +188,9 @@ impl OpenWorkflow {
         let Some((_, sequence, _)) = head.filter(|(rank, _, _)| !beyond(*rank)) else {
             return refuse(OperateRefusal::NoHead);
         };
+        if let Some(meant) = meant.filter(|meant| *meant != sequence) {
+            return refuse(OperateRefusal::NotAtHead(meant));
+        }
         self.dead_letter_quietly(step, sequence, SKIPPED_BY_OPERATOR, reason)?;
         self.lift_hold_of(step, sequence)?;
         Ok(())

@@ -189,7 +189,7 @@ impl EngineVerb for Operate {
             Operation::Resume { redrive: false } => AuditVerb::Resume,
             Operation::Resume { redrive: true } => AuditVerb::ResumeAndRedrive,
             Operation::RetryNow => AuditVerb::RetryNow,
-            Operation::SkipHead { .. } => AuditVerb::SkipHead,
+            Operation::SkipHead { .. } | Operation::SkipMessage { .. } => AuditVerb::SkipHead,
             Operation::VoidGap { range: Some(_) } => AuditVerb::DeclareVoid,
             Operation::VoidGap { range: None } => AuditVerb::SkipGap,
             Operation::ReleaseLock => AuditVerb::ReleaseLock,
@@ -201,7 +201,11 @@ impl EngineVerb for Operate {
     fn draft(&self, step: &Step<'_>, entry: &mut AuditEntry) -> Read<()> {
         entry.workflow_id = Some(self.workflow.clone());
         match &self.operation {
-            Operation::Hold { reason } | Operation::SkipHead { reason } if entry.reason.is_none() => {
+            Operation::Hold { reason }
+            | Operation::SkipHead { reason }
+            | Operation::SkipMessage { reason, .. }
+                if entry.reason.is_none() =>
+            {
                 entry.reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
             }
             Operation::ResumeFor { kind } => {
@@ -211,8 +215,12 @@ impl EngineVerb for Operate {
             Operation::VoidGap { range: Some((from, to)) } => entry.positions = Some((from.get(), to.get())),
             _ => {}
         }
-        if matches!(self.operation, Operation::RetryNow | Operation::SkipHead { .. }) {
-            entry.sequence_number = step.head_of(&self.queue, &self.workflow)?;
+        match self.operation {
+            Operation::RetryNow | Operation::SkipHead { .. } => {
+                entry.sequence_number = step.head_of(&self.queue, &self.workflow)?;
+            }
+            Operation::SkipMessage { sequence, .. } => entry.sequence_number = Some(sequence),
+            _ => {}
         }
         Ok(())
     }

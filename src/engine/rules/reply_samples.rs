@@ -209,6 +209,7 @@ fn operate_refusals() -> impl Iterator<Item = OperateRefusal> {
         OperateRefusal::Quarantined(number(300)),
         OperateRefusal::Send(SendRefusal::StorageFull),
         OperateRefusal::StorageFull { needed_bytes: 300, free_bytes: 2 },
+        OperateRefusal::NotAtHead(number(300)),
     ];
     refusals.into_iter()
 }

@@ -133,6 +133,27 @@ async fn what_cannot_be_skipped_is_told_apart_from_a_gap() {
 }
 
 #[tokio::test]
+async fn what_was_looked_at_is_skipped_and_nothing_that_came_to_the_head_since() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    for _ in 0..3 {
+        queue.send(Message::new("x").workflow("w")).await.unwrap();
+    }
+    fail_all(&queue).await;
+    let looked = operate(&fixture, "w", "skip", json!({ "dry_run": true })).await.json();
+    let number = looked["sequence_number"].as_u64().unwrap();
+    assert!(looked["effect"].as_str().unwrap().starts_with(&format!("message {number} is dead-lettered")));
+    let request = json!({ "reason": "a test", "sequence_number": number });
+    let skipped = operate(&fixture, "w", "skip", request.clone()).await.json();
+    assert_eq!(skipped["sequence_number"], number);
+    let again = operate(&fixture, "w", "skip", request.clone()).await;
+    assert_eq!(again.code(), "not_at_head");
+    assert_eq!(operate(&fixture, "w", "hold", request).await.code(), "misuse");
+    let counts = &fixture.get("/v1/queues/orders").await.json()["counts"];
+    assert_eq!(counts["dead_lettered"], 1);
+}
+
+#[tokio::test]
 async fn one_message_and_one_position_are_said_as_one() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::by_position()).await;

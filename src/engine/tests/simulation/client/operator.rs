@@ -40,7 +40,12 @@ impl Clients {
             8..20 => Operation::Resume { redrive: self.random.chance(30) },
             20..26 => Operation::ResumeFor { kind: self.hold_kind() },
             26..34 => Operation::RetryNow,
-            34..40 => Operation::SkipHead { reason },
+            34..38 => Operation::SkipHead { reason },
+            38..40 => {
+                // As there are few workflows, it stands at the head of this one often enough.
+                let sequence = self.number(rows, queue, |status| matches!(status, Status::Failed { .. }));
+                Operation::SkipMessage { sequence, reason }
+            }
             40..46 => Operation::VoidGap { range: self.random.chance(40).then(|| self.range()) },
             46..52 => Operation::ReleaseLock,
             _ => return self.change(rows, queue, now, (name, order)),

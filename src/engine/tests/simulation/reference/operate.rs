@@ -42,7 +42,8 @@ impl Naive {
                 is_held
             }
             Operation::RetryNow => self.retry_now(key),
-            Operation::SkipHead { .. } => self.skip_head(key),
+            Operation::SkipHead { .. } => self.skip_head(key, None),
+            Operation::SkipMessage { sequence, .. } => self.skip_head(key, Some(sequence.get())),
             Operation::VoidGap { range: None } => self.skip_gap(key),
             Operation::VoidGap { range: Some((from, to)) } => self.void(key, *from, *to),
             Operation::ReleaseLock => {
@@ -103,10 +104,11 @@ impl Naive {
         true
     }
 
-    fn skip_head(&mut self, key: &WorkflowRef) -> bool {
+    fn skip_head(&mut self, key: &WorkflowRef, meant: Option<u64>) -> bool {
         let is_beyond = |place: u64| self.positional(key) && place > self.first_missing(key);
         let head = self.head(key).filter(|head| !is_beyond(head.place())).map(|head| head.seq);
-        let Some(seq) = head.filter(|_| self.lock(key).is_none()) else { return false };
+        let is_meant = |seq: &u64| meant.is_none_or(|meant| meant == *seq);
+        let Some(seq) = head.filter(is_meant).filter(|_| self.lock(key).is_none()) else { return false };
         self.kill(seq);
         self.lift(key, Cause::Exhausted(seq));
         true
