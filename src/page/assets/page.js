@@ -239,15 +239,31 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The form stays, with where to go on.
+function interrupt(form, why) {
+  document.querySelector("#progress progress")?.remove();
+  form.querySelector("p").textContent = `${why} Look what is left before you go on.`;
+  form.querySelector("button").disabled = false;
+}
+
 // Bulk work goes on by itself, slice by slice, until it is done or somebody stops it.
 async function goOn() {
   let form = document.querySelector("form[data-go-on]"), isStopped = false;
   document.addEventListener("click", (event) => { if (event.target.closest("#stop")) isStopped = true; });
   while (form && !isStopped) {
-    const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const here = document.getElementById("progress"), next = fresh.getElementById("progress");
+    // Nobody goes on by hand from where this is at work.
+    form.querySelector("button").disabled = true;
+    let answer, text;
+    try {
+      answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      text = await answer.text();
+    } catch {
+      return interrupt(form, "There was no answer: the last part may be done.");
+    }
     if (isStopped) return;
+    if (answer.status >= 500) return interrupt(form, "The daemon could not go on: the last part may be done.");
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    const here = document.getElementById("progress"), next = fresh.getElementById("progress");
     if (!next) { document.getElementById("main").replaceChildren(...fresh.getElementById("main").childNodes); return; }
     here.replaceWith(next);
     form = document.querySelector("form[data-go-on]");
