@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
+use crate::cluster::queue_change::QueueChange;
 use crate::cluster::router::Router;
 use crate::cluster::splitting::partly;
 use crate::cluster::stop::pause;
@@ -24,14 +25,6 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::QueueOptions;
-
-/// What changes of the definition of a queue.
-enum DefinitionChange {
-    Create(Box<QueueOptions>),
-    Options(Box<QueueOptions>),
-    Pause(bool),
-    Delete,
-}
 
 impl Router {
     /// Changes what queues there are, in every partition.
@@ -60,23 +53,12 @@ impl Router {
 
     /// `None` when somebody else has changed the same queue at the same moment: it has to be judged anew.
     async fn define_unless_overtaken(&self, command: Command) -> Result<Option<Reply>, Unavailable> {
-        let (name, change) = match command.asked().clone() {
-            Command::CreateQueue(verbs::CreateQueue { name, options }) => {
-                (name, DefinitionChange::Create(options))
-            }
-            Command::ChangeQueue(verbs::ChangeQueue { name, options }) => {
-                (name, DefinitionChange::Options(options))
-            }
-            Command::PauseQueue(verbs::PauseQueue { name, paused }) => {
-                (name, DefinitionChange::Pause(paused))
-            }
-            Command::DeleteQueue(verbs::DeleteQueue { name }) => (name, DefinitionChange::Delete),
-            _ => return Err(Unavailable::nonsense()),
-        };
+        let (name, change) = QueueChange::of(&command).ok_or_else(Unavailable::nonsense)?;
+        let name = name.clone();
         let Some((revision, found)) = self.entry_to_change(&name).await? else { return Ok(None) };
         if let Some(QueueDefinition::Topic { name, .. }) = found {
             let refusal = match change {
-                DefinitionChange::Create(_) => QueueRefusal::NameIsTopic(name),
+                QueueChange::Create(_) => QueueRefusal::NameIsTopic(name),
                 _ => QueueRefusal::QueueNotFound(name),
             };
             return Ok(Some(Reply::Queue(Err(refusal))));
@@ -86,10 +68,10 @@ impl Router {
             _ => None,
         };
         match (change, there) {
-            (DefinitionChange::Create(options), Some((known, _))) if known != options => {
+            (QueueChange::Create(options), Some((known, _))) if known != options => {
                 Ok(Some(Reply::Queue(Err(QueueRefusal::QueueExists(name)))))
             }
-            (DefinitionChange::Create(options), there) => {
+            (QueueChange::Create(options), there) => {
                 if revision == 0 {
                     self.definitions.check_new_name()?;
                 }
@@ -98,17 +80,17 @@ impl Router {
                 self.decide(command, definition, revision).await
             }
             (_, None) => Ok(Some(Reply::Queue(Err(QueueRefusal::QueueNotFound(name))))),
-            (DefinitionChange::Options(options), Some((known, _))) if known.order != options.order => {
+            (QueueChange::Options(options), Some((known, _))) if known.order != options.order => {
                 // Whether each partition could do it is not known before all have.
                 Err(Unavailable::Unsupported(ORDER_STAYS))
             }
-            (DefinitionChange::Options(options), Some((_, paused))) => {
+            (QueueChange::Options(options), Some((_, paused))) => {
                 self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
             }
-            (DefinitionChange::Pause(paused), Some((options, _))) => {
+            (QueueChange::Pause(paused), Some((options, _))) => {
                 self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
             }
-            (DefinitionChange::Delete, Some(_)) => self.delete(command, name, revision).await,
+            (QueueChange::Delete, Some(_)) => self.delete(command, name, revision).await,
         }
     }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::definitions::QueueDefinitions;
+use crate::cluster::queue_change::QueueChange;
 use crate::cluster::topic_ask::TopicAsk;
-use crate::cluster::topic_changes::SubscriptionChange;
 use crate::cluster::topic_changes::enforce_topic;
 use crate::cluster::topic_changes::remove_topic;
 use crate::cluster::topic_changes::topic_revision;
@@ -255,10 +255,10 @@ fn left_of_topic(
         TopicAsk::Subscription { name, change, .. } => {
             let known = plan.subscriptions.iter().find(|known| known.name == *name);
             let is_so = match (change, known) {
-                (SubscriptionChange::Delete, known) => known.is_none(),
-                (SubscriptionChange::Pause(paused), Some(known)) => known.paused == *paused,
-                (SubscriptionChange::Options(options), Some(known)) => known.options == *options,
-                (SubscriptionChange::Say(_), _) => true,
+                (QueueChange::Delete, known) => known.is_none(),
+                (QueueChange::Pause(paused), Some(known)) => known.paused == *paused,
+                (QueueChange::Options(options), Some(known)) => known.options == *options,
+                (QueueChange::Create(_), _) => true,
                 (_, None) => false,
             };
             is_so.then_some(command)

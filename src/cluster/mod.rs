@@ -47,6 +47,7 @@ mod partition;
 mod partition_file;
 mod placing;
 mod publishing;
+mod queue_change;
 mod random;
 mod reasons;
 mod receiving;

@@ -1,6 +1,6 @@
 //! What is asked of a topic, by the command that asks it.
 
-use crate::cluster::topic_changes::SubscriptionChange;
+use crate::cluster::queue_change::QueueChange;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::TopicChange;
@@ -11,31 +11,21 @@ use crate::id::SubscriptionName;
 /// What is asked of a topic.
 pub(crate) enum TopicAsk {
     Topic(TopicChange),
-    Subscription { queue: QueueName, name: SubscriptionName, change: SubscriptionChange },
+    Subscription { queue: QueueName, name: SubscriptionName, change: QueueChange },
 }
 
 impl TopicAsk {
     /// What a command asks of which topic, if it is about one.
     pub(crate) fn of(command: &Command) -> Option<(QueueName, TopicAsk)> {
-        let of_queue = |queue: &QueueName, change| {
-            let (topic, name) = queue.subscription()?;
-            Some((topic, TopicAsk::Subscription { queue: queue.clone(), name, change }))
-        };
         match command.asked() {
             Command::ChangeTopic(verbs::ChangeTopic { name, change }) => {
                 Some((name.clone(), TopicAsk::Topic(change.clone())))
             }
-            Command::CreateQueue(verbs::CreateQueue { name, options }) => {
-                of_queue(name, SubscriptionChange::Say(options.clone()))
+            _ => {
+                let (queue, change) = QueueChange::of(command)?;
+                let (topic, name) = queue.subscription()?;
+                Some((topic, TopicAsk::Subscription { queue: queue.clone(), name, change }))
             }
-            Command::ChangeQueue(verbs::ChangeQueue { name, options }) => {
-                of_queue(name, SubscriptionChange::Options(options.clone()))
-            }
-            Command::PauseQueue(verbs::PauseQueue { name, paused }) => {
-                of_queue(name, SubscriptionChange::Pause(*paused))
-            }
-            Command::DeleteQueue(verbs::DeleteQueue { name }) => of_queue(name, SubscriptionChange::Delete),
-            _ => None,
         }
     }
 
@@ -43,7 +33,7 @@ impl TopicAsk {
     pub(crate) fn ends_something(&self) -> bool {
         match self {
             TopicAsk::Topic(change) => matches!(change, TopicChange::Delete),
-            TopicAsk::Subscription { change, .. } => matches!(change, SubscriptionChange::Delete),
+            TopicAsk::Subscription { change, .. } => matches!(change, QueueChange::Delete),
         }
     }
 

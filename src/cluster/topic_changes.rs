@@ -1,6 +1,7 @@
 //! What changes of a topic make of its plan, and a plan in an engine.
 
 use crate::clock::Timestamp;
+use crate::cluster::queue_change::QueueChange;
 use crate::engine::Client;
 use crate::engine::elsewhere::SubscriptionPlan;
 use crate::engine::elsewhere::TopicChange;
@@ -12,7 +13,6 @@ use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
-use crate::queue::QueueOptions;
 
 /// Why a queue keeps its order: whether each partition could have another is not known before all have.
 pub(crate) const ORDER_STAYS: &str = "the order of a queue cannot be changed: delete it, and create it anew";
@@ -28,16 +28,6 @@ pub(crate) fn topic_revision(of_bucket: u64) -> u64 {
 /// The revision of the bucket at which the plan of a topic is.
 pub(crate) fn bucket_revision(of_topic: u64) -> u64 {
     of_topic & !OF_BUCKET
-}
-
-/// What changes of the queue of a subscription.
-#[derive(Clone, Debug)]
-pub(crate) enum SubscriptionChange {
-    /// Nothing: it is said again what it is.
-    Say(Box<QueueOptions>),
-    Options(Box<QueueOptions>),
-    Pause(bool),
-    Delete,
 }
 
 /// How many there are of what is limited.
@@ -109,25 +99,25 @@ impl PlannedTopic<'_> {
         &self,
         queue: &QueueName,
         subscription: &SubscriptionName,
-        change: SubscriptionChange,
+        change: QueueChange,
     ) -> Result<Option<TopicPlan>, QueueRefusal> {
         let mut plan = self.plan.clone();
         let at = match (self.place(subscription), &change) {
             (Ok(at), _) => at,
-            (Err(_), SubscriptionChange::Say(_)) => return Err(QueueRefusal::NotSubscribed(queue.clone())),
+            (Err(_), QueueChange::Create(_)) => return Err(QueueRefusal::NotSubscribed(queue.clone())),
             (Err(_), _) => return Err(QueueRefusal::QueueNotFound(queue.clone())),
         };
         let known = &mut plan.subscriptions[at];
         match change {
-            SubscriptionChange::Say(options) if known.options != options => {
+            QueueChange::Create(options) if known.options != options => {
                 return Err(QueueRefusal::QueueExists(queue.clone()));
             }
-            SubscriptionChange::Say(_) => return Ok(None),
-            SubscriptionChange::Options(options) if known.options == options => return Ok(None),
-            SubscriptionChange::Options(options) => known.options = options,
-            SubscriptionChange::Pause(paused) if known.paused == paused => return Ok(None),
-            SubscriptionChange::Pause(paused) => known.paused = paused,
-            SubscriptionChange::Delete => drop(plan.subscriptions.remove(at)),
+            QueueChange::Create(_) => return Ok(None),
+            QueueChange::Options(options) if known.options == options => return Ok(None),
+            QueueChange::Options(options) => known.options = options,
+            QueueChange::Pause(paused) if known.paused == paused => return Ok(None),
+            QueueChange::Pause(paused) => known.paused = paused,
+            QueueChange::Delete => drop(plan.subscriptions.remove(at)),
         }
         Ok(Some(plan))
     }

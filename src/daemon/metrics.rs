@@ -9,6 +9,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use prometheus_client::registry::Unit;
@@ -58,7 +59,6 @@ struct ByDirection {
 }
 
 type Count = Gauge<u64, AtomicU64>;
-type Seconds = Gauge<f64, AtomicU64>;
 
 /// What is looked up for one page.
 pub(crate) struct MetricsSnapshot {
@@ -105,10 +105,8 @@ pub(crate) fn page(gauges: &Gauges, looked: &MetricsSnapshot) -> Result<String, 
     if let Some(storage_queue) = &looked.storage_queue {
         register_storage_queue(&mut registry, storage_queue);
     }
-    let store = Count::default();
-    store.set(looked.store_bytes);
     let help = "Size of the store's file";
-    registry.register_with_unit("seriatim_store", help, Unit::Bytes, store);
+    registry.register_with_unit("seriatim_store", help, Unit::Bytes, ConstGauge::new(looked.store_bytes));
     if let Some(room) = &looked.room {
         register_room(&mut registry, room);
     }
@@ -135,9 +133,7 @@ fn register_sources(registry: &mut Registry, sources: &[(QueueName, (u64, u64, b
 }
 
 fn register_room(registry: &mut Registry, room: &StorageRoom) {
-    let (free, full) = (Count::default(), Count::default());
-    free.set(room.free_bytes);
-    full.set(u64::from(room.is_full));
+    let (free, full) = (ConstGauge::new(room.free_bytes), ConstGauge::new(u64::from(room.is_full)));
     let help = "Free room on the disk of the store, with what is kept for draining";
     registry.register_with_unit("seriatim_storage_free", help, Unit::Bytes, free);
     let help = "Whether the disk is so full that sends are refused";
@@ -198,28 +194,22 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
 }
 
 fn register_definitions(registry: &mut Registry, looked: &MetricsSnapshot) {
-    let count = Count::default();
-    count.set(looked.definitions as u64);
+    let count = ConstGauge::new(looked.definitions as u64);
     registry.register("seriatim_definitions", "Definitions that are in force", count);
-    let successful = Count::default();
-    successful.set(u64::from(!looked.is_reload_refused));
+    let successful = ConstGauge::new(u64::from(!looked.is_reload_refused));
     let help = "1 when the definition files as they are now are in force, 0 when the last reload was refused";
     registry.register("seriatim_definitions_last_reload_successful", help, successful);
-    let loaded_at = Seconds::default();
-    loaded_at.set(Duration::from_millis(looked.loaded_at.as_millis()).as_secs_f64());
+    let loaded_at = ConstGauge::new(Duration::from_millis(looked.loaded_at.as_millis()).as_secs_f64());
     let help = "When the definitions in force were loaded, in seconds since 1970";
     registry.register_with_unit("seriatim_definitions_loaded_timestamp", help, Unit::Seconds, loaded_at);
 }
 
 fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
-    let connections = Count::default();
-    connections.set(reading.connections);
+    let connections = ConstGauge::new(reading.connections);
     registry.register("seriatim_amqp_connections", "AMQP connections that are open", connections);
-    let windows = Count::default();
-    windows.set(reading.windows);
     let help =
         "AMQP links that are sent less than their credit, because locks ran out in their client's buffer";
-    registry.register("seriatim_amqp_prefetch_windows", help, windows);
+    registry.register("seriatim_amqp_prefetch_windows", help, ConstGauge::new(reading.windows));
     let counts = [
         ("seriatim_amqp_messages_received", "Messages that were accepted over AMQP", reading.received),
         ("seriatim_amqp_messages_refused", "Messages that were refused over AMQP", reading.refused),
@@ -241,8 +231,7 @@ fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
 }
 
 fn register_storage_queue(registry: &mut Registry, reading: &storage_queue::StorageMeterReading) {
-    let connections = Count::default();
-    connections.set(reading.connections as u64);
+    let connections = ConstGauge::new(reading.connections as u64);
     let help = "Connections to the endpoint for storage queues that are open";
     registry.register("seriatim_storage_queue_connections", help, connections);
     let requests = Family::<ByAnswer, Counter>::default();
@@ -277,9 +266,7 @@ fn register_cluster(registry: &mut Registry, meters: &ClusterMeters) {
         ),
     ];
     for (name, help, value) in gauges {
-        let gauge = Count::default();
-        gauge.set(value);
-        registry.register(name, help, gauge);
+        registry.register(name, help, ConstGauge::new(value));
     }
     let help = "How often this node has become the owner of a partition";
     registry.register("seriatim_cluster_takeovers", help, ConstCounter::new(meters.takeovers));
@@ -330,14 +317,11 @@ fn register_troubles(registry: &mut Registry, troubles: &BlockedCounts) {
         blocked.get_or_create(&ByCause { queue: queue.to_string(), cause: label(*cause) }).set(*count);
     }
     registry.register("seriatim_workflows_blocked", "Workflows that wait for something to go well", blocked);
-    let age = Seconds::default();
-    age.set(troubles.age_max.as_secs_f64());
+    let age = ConstGauge::new(troubles.age_max.as_secs_f64());
     let help = "How long the workflow that has been blocked longest is blocked";
     registry.register_with_unit("seriatim_blocked_head_age_max", help, Unit::Seconds, age);
-    let deepest = Count::default();
-    deepest.set(troubles.waiting_max);
     let help = "Messages in the fullest of the blocked workflows";
-    registry.register("seriatim_deepest_workflow_messages", help, deepest);
+    registry.register("seriatim_deepest_workflow_messages", help, ConstGauge::new(troubles.waiting_max));
 }
 
 /// The name of a cause as a label: the one that it has in JSON.

@@ -73,6 +73,24 @@ pub(crate) enum Request {
     },
 }
 
+impl Request {
+    /// Answers one that comes too late. Whose slot goes with it asks why the engine has ended.
+    pub(crate) fn refuse(self, why: &Unavailable) {
+        match self {
+            Request::Ask(letter) | Request::TryOut(letter) => letter.fail(why.clone()),
+            Request::Close { slot } => drop(slot.send(())),
+            Request::Query(_)
+            | Request::Backup(_)
+            | Request::GiveBack(_)
+            | Request::Sleep { .. }
+            | Request::Withdraw(_)
+            | Request::EndWaits
+            | Request::NoteTime
+            | Request::Wake => {}
+        }
+    }
+}
+
 /// A request in the inbox, and the places that it takes there.
 struct QueuedRequest {
     request: Request,

@@ -377,7 +377,7 @@ impl Writer {
                 Request::GiveBack(command) if matches!(why, Unavailable::Closed) => {
                     given_back.push(QueuedCommand::Unattended(command));
                 }
-                late => refuse(late, why),
+                late => late.refuse(why),
             }
         }
         while !given_back.is_empty() {
@@ -404,22 +404,6 @@ impl RequestBatch {
             Request::Wake => {}
             Request::Close { slot } => self.closing.push(slot),
         }
-    }
-}
-
-/// Answers a request that comes too late. Whose slot goes with it asks why the engine has ended.
-fn refuse(request: Request, why: &Unavailable) {
-    match request {
-        Request::Ask(letter) | Request::TryOut(letter) => letter.fail(why.clone()),
-        Request::Close { slot } => drop(slot.send(())),
-        Request::Query(_)
-        | Request::Backup(_)
-        | Request::GiveBack(_)
-        | Request::Sleep { .. }
-        | Request::Withdraw(_)
-        | Request::EndWaits
-        | Request::NoteTime
-        | Request::Wake => {}
     }
 }
 

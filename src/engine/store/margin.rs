@@ -242,7 +242,7 @@ fn pages_of(row_len: usize) -> usize {
 
 /// Writes an empty database with a margin to a file that is empty. What a crash leaves of it is no database.
 pub(crate) fn write_empty_with_margin(file: &dyn StorageBackend) -> Result<(), Fault> {
-    let made = MemoryFile::default();
+    let made = SharedFile::new(InMemoryBackend::new());
     drop(Database::builder().create_with_backend(made.clone()).map_err(store_fault)?);
     copy_with_margin(&made, file).map_err(file_fault)
 }
@@ -273,30 +273,4 @@ fn header_pages(file: &dyn StorageBackend) -> io::Result<usize> {
     let mut pages = [0; 4];
     file.read(REGION_HEADER_PAGES as u64, &mut pages)?;
     usize::try_from(u32::from_le_bytes(pages)).map_err(io::Error::other)
-}
-
-/// A file in memory that can be read when redb has closed it.
-#[derive(Clone, Debug, Default)]
-struct MemoryFile(Arc<InMemoryBackend>);
-
-impl StorageBackend for MemoryFile {
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
 }

@@ -165,7 +165,7 @@ impl Writer {
         self.commits.finish();
         self.intake.end(why.clone());
         while let Some(request) = self.intake.take() {
-            refuse(request, why);
+            request.refuse(why);
         }
         self.commits.end_copies();
     }
@@ -189,22 +189,5 @@ impl Gathered {
             | Request::Withdraw(_)
             | Request::EndWaits => {}
         }
-    }
-}
-
-/// Answers a request that comes too late; who is not answered notices that the slot is gone.
-fn refuse(request: Request, why: &Unavailable) {
-    match request {
-        Request::Ask(asked) => asked.fail(why.clone()),
-        Request::Close { slot } => _ = slot.send(()),
-        Request::Query(_)
-        | Request::TryOut(_)
-        | Request::Backup(_)
-        | Request::GiveBack(_)
-        | Request::Sleep { .. }
-        | Request::Withdraw(_)
-        | Request::EndWaits
-        | Request::NoteTime
-        | Request::Wake => {}
     }
 }
