@@ -84,9 +84,11 @@ impl FilterParser<'_> {
         if !self.took_sign(".")? {
             return self.checked(PropertyScope::User, first);
         }
-        match self.advance()? {
-            Some(FilterWord::Name(name) | FilterWord::Quoted(name)) => self.checked(scope, name),
-            Some(FilterWord::Key(name)) => self.checked(scope, name.to_owned()),
+        let key = self.key_as_written().map(str::to_owned);
+        match (self.advance()?, key) {
+            (Some(FilterWord::Name(name) | FilterWord::Quoted(name)), _) | (_, Some(name)) => {
+                self.checked(scope, name)
+            }
             _ => Err(self.mistake(format!("the name of a property is missing after \"{first}.\""))),
         }
     }

@@ -110,6 +110,17 @@ fn conditions_are_judged_as_service_bus_documents_them() {
 }
 
 #[test]
+fn a_property_that_is_a_word_of_the_language_is_named_in_its_own_letters() {
+    let mut sample = Sample::usual();
+    let set = "SET user.set = 'gold'; SET user.Not = 1";
+    Action::parse(set, &Properties::new()).expect("it is an action").apply(&mut sample);
+    let judged =
+        |text: &str| SqlFilter::parse(text, &Properties::new()).expect("it is a filter").matches(&sample);
+    assert!(judged("user.set = 'gold' and [set] = 'gold' and exists(user.Not) and 1 = user . Not"));
+    assert!(!judged("exists(user.SET) or exists(user.NOT) or exists(user.not)"));
+}
+
+#[test]
 fn what_is_unknown_does_not_match() {
     for text in [
         "FALSE",

@@ -97,6 +97,12 @@ impl<'a, W: WordSource> WordReader<'a, W> {
         self.next.as_ref().and_then(W::key) == Some(key)
     }
 
+    /// The next word in its own letters, if it is one of the language.
+    pub(crate) fn key_as_written(&self) -> Option<&'a str> {
+        let key = self.next.as_ref().and_then(W::key)?;
+        Some(&self.text[self.at..self.at + key.len()])
+    }
+
     /// Goes on if the next is a word of the language.
     pub(crate) fn took_key(&mut self, key: &str) -> Result<bool, SyntaxMistake> {
         let took = self.is_key(key);
