@@ -263,7 +263,7 @@ impl BlockedMonitor {
                     // Of a message that fails nobody knows since when; a gap may be older, and is no part of that.
                     let since = if cause == BlockedCause::Retry { None } else { since(view) };
                     let before = known_trouble.update(trouble(view, cause, since.unwrap_or(now.wall), now));
-                    known_trouble.waiting = view.messages + view.early;
+                    known_trouble.waiting = view.messages;
                     drop(known);
                     self.note_recovery(place, before, now.wall);
                 }

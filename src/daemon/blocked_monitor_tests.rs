@@ -114,6 +114,19 @@ async fn when_one_gap_is_filled_and_the_next_is_there_one_trouble_is_over_and_an
     assert_eq!(look().await, (vec![began + Duration::from_secs(60)], 1));
 }
 
+#[tokio::test]
+async fn a_message_that_waits_for_its_predecessor_is_counted_once() {
+    let (engine, _clock) = crate::testing::engine().await.unwrap();
+    let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
+    let queue = client.create_queue("orders", QueueOptions::by_position()).await.unwrap();
+    for position in [2, 3] {
+        queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
+    }
+    monitor.walk(client, &here, Moment::of(client)).await.unwrap();
+    monitor.look_again(client, &here, Moment::of(client)).await.unwrap();
+    assert_eq!(monitor.count(client.elapsed()).waiting_max, 2);
+}
+
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
