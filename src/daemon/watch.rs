@@ -32,10 +32,20 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::processor::joined;
+use crate::schedule::forget_time_zones;
+
+/// Why definitions are read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReloadReason {
+    /// Somebody has asked for it: what their queues and time zones have become since counts, too.
+    Asked,
+    /// Something has happened to their files.
+    FilesChanged,
+}
 
 /// Reads the definitions again, and keys and certificate. What is wrong with one of the two keeps nothing of the other back: a key that
 /// was taken out opens nothing more, whatever somebody has just written into a definition.
-pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError> {
+async fn reload(daemon_state: &DaemonState, reason: ReloadReason) -> Result<(), DaemonError> {
     let _one_at_a_time = daemon_state.reloading.lock().await;
     // First: definitions can take long, and whoever asked may be gone before they are in force.
     let credentials = daemon_state.change_locks();
@@ -43,22 +53,25 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
     if let Err(error) = &credentials {
         tracing::error!("{error}");
     }
-    let definitions = reload_definitions(daemon_state).await;
+    let definitions = reload_definitions(daemon_state, reason).await;
     match (definitions, credentials) {
         (Err(definitions), Err(credentials)) => Err(DaemonError::Several(vec![definitions, credentials])),
         (definitions, credentials) => definitions.and(credentials),
     }
 }
 
-/// The same for who may be gone before it is done: a reload that is dropped half way leaves queues as they are to be, and handlers as they
-/// were.
+/// The same for who asks for it, and may be gone before it is done: a reload that is dropped half way leaves queues as they are to be, and
+/// handlers as they were.
 pub(crate) async fn reload_whole(daemon_state: &Arc<DaemonState>) -> Result<(), DaemonError> {
     let daemon_state = daemon_state.clone();
-    joined(tokio::spawn(async move { reload(&daemon_state).await }).await)
+    joined(tokio::spawn(async move { reload(&daemon_state, ReloadReason::Asked).await }).await)
 }
 
 /// A whole valid set takes the place of the old one, or nothing changes and the reason is kept.
-async fn reload_definitions(daemon_state: &DaemonState) -> Result<(), DaemonError> {
+async fn reload_definitions(daemon_state: &DaemonState, reason: ReloadReason) -> Result<(), DaemonError> {
+    if reason == ReloadReason::Asked {
+        forget_time_zones();
+    }
     let loaded = Definitions::load(&daemon_state.options.definitions).map_err(DaemonError::from);
     let applied = match loaded {
         Ok(definitions) => {
@@ -69,7 +82,8 @@ async fn reload_definitions(daemon_state: &DaemonState) -> Result<(), DaemonErro
             let removed = names(&changes.removed);
             // What was refused before may have been put in force in part.
             let was_refused = daemon_state.reload_problem.load().is_some();
-            let applied = match changes.is_empty() && !was_refused {
+            let is_in_force = changes.is_empty() && !was_refused && reason == ReloadReason::FilesChanged;
+            let applied = match is_in_force {
                 true => Ok(()),
                 false => apply(daemon_state, definitions).await,
             };
@@ -123,14 +137,17 @@ impl ReloadSignals {
         Ok(ReloadSignals { files, hang_up, folder, names, watcher })
     }
 
-    async fn next(&mut self) -> Option<()> {
-        tokio::select! {
-            Some(()) = self.files.recv() => settle(&mut self.files).await,
-            Some(()) = self.hang_up.recv() => {}
+    async fn next(&mut self) -> Option<ReloadReason> {
+        let reason = tokio::select! {
+            Some(()) = self.files.recv() => {
+                settle(&mut self.files).await;
+                ReloadReason::FilesChanged
+            }
+            Some(()) = self.hang_up.recv() => ReloadReason::Asked,
             else => return None,
-        }
+        };
         self.watch_anew();
-        Some(())
+        Some(reason)
     }
 
     /// Watches what has the folder's name now: what was watched may be gone, or have another name. What happens meanwhile is seen,
@@ -151,9 +168,9 @@ pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: Re
     if let Err(error) = &changes.watcher {
         tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
     }
-    while changes.next().await.is_some() {
+    while let Some(reason) = changes.next().await {
         // The error is kept and logged where it happens.
-        let _ = reload(&daemon_state).await;
+        let _ = reload(&daemon_state, reason).await;
     }
 }
 

@@ -170,6 +170,11 @@ pub fn time_zones() -> Vec<String> {
     jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect()
 }
 
+/// Lets time zones be read anew from the system's data when they are next named: that may have been brought up to date.
+pub(crate) fn forget_time_zones() {
+    jiff::tz::db().reset();
+}
+
 /// The time zone of a name, from the system's data or, where that is missing, from what the program carries.
 fn zone_named(name: &str) -> Result<TimeZone, CronError> {
     let unknown = |_| CronError {

@@ -8,6 +8,7 @@ mod cron_tests;
 pub(crate) mod missed;
 
 pub use crate::schedule::cron::Cron;
+pub(crate) use crate::schedule::cron::forget_time_zones;
 pub use crate::schedule::cron::time_zones;
 pub use crate::schedule::cron_line::CronError;
 pub use crate::schedule::missed::DueTicks;

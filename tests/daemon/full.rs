@@ -102,11 +102,14 @@ fn fixture_on_disk(measured: &Measured) -> Option<(Fixture, Disk)> {
 fn a_full_disk_refuses_what_is_new_is_drained_and_accepts_again_without_a_restart() {
     let measured = Measured::begin("daemon-head-room");
     let Some((fixture, disk)) = fixture_on_disk(&measured) else { return };
+    fixture.write("mail.toml", "[subscription]\ntopic = \"paid\"\n");
     let daemon = fixture.start_with(&HEAD_ROOM);
     let mut accepted = fill(&daemon);
     assert!(accepted > 100, "{accepted}");
     let (status, _) = daemon.ask("PUT", "/v1/queues/others", &[("content-type", "application/json")], b"{}");
     assert_eq!(status, 507, "a queue is new too");
+    let reloaded = daemon.ask("POST", "/v1/definitions/reload", &[], b"");
+    assert_eq!(reloaded.0, 200, "what is defined is there: {}", reloaded.1);
     let (status, text) =
         daemon.ask("POST", "/v1/backup", &[("content-type", "application/json")], b"{\"path\":\"copy\"}");
     assert!(status == 507 && text.contains("storage_full"), "{status} {text}");

@@ -1,8 +1,13 @@
 //! Definitions that change while the daemon runs.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use seriatim::Clock;
+use seriatim::SystemClock;
 
 use crate::daemon::fixture::Fixture;
+use crate::fixture::pause_between_looks;
 
 #[test]
 fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_nothing() {
@@ -166,6 +171,98 @@ fn definitions_are_read_again_when_the_link_to_them_changes_and_when_their_folde
     let third = loaded_at(&daemon.wait_for("/v1/definitions", |view| loaded_at(view) != second));
     fixture.write("orders.toml", "[delivery]\nconcurrency = 4\n");
     daemon.wait_for("/v1/definitions", |view| loaded_at(view) != third);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn a_queue_that_is_gone_is_there_again_once_somebody_asks_for_its_definitions() {
+    for hangs_up in [false, true] {
+        let fixture = Fixture::new();
+        fixture.write("orders.toml", "[idle]\ndelete_after = \"1s\"\n");
+        let daemon = fixture.start();
+        let is_there = || daemon.ask("GET", "/v1/queues/orders", &[], b"").0 == 200;
+        let clock = SystemClock::default();
+        let wait_until = |is_wanted: bool| {
+            while is_there() != is_wanted {
+                assert!(clock.elapsed() < Duration::from_secs(60), "it is not as it should be: {is_wanted}");
+                match (is_wanted, hangs_up) {
+                    (false, _) => {}
+                    (true, false) => drop(daemon.json("POST", "/v1/definitions/reload", &Value::Null)),
+                    (true, true) => daemon.hang_up(),
+                }
+                pause_between_looks();
+            }
+        };
+        wait_until(false);
+        wait_until(true);
+        assert_eq!(daemon.stop(), Some(0));
+    }
+}
+
+/// What waits for the next ticks of schedules.
+const DUE: &str = "/v1/queues/seriatim.schedules/messages";
+
+#[test]
+fn definitions_that_are_asked_for_and_have_not_changed_disturb_nothing() {
+    let fixture = Fixture::new();
+    let program = "echo begun >> begun\nwhile read -r line; do echo \"$line\" | sed 's/.*\"id\":\\([0-9]*\\).*/{\"id\":\\1}/'; done\n";
+    fixture.write("echo.sh", program);
+    let schedule = "[[schedule]]\nname = \"nightly\"\ncron = \"30 2 * * *\"\n";
+    let handler = "[[handler]]\nprocesses = 1\npersistent = [\"sh\", \"echo.sh\"]\n";
+    fixture.write("orders.toml", &format!("{handler}{schedule}"));
+    fixture.write("mail.toml", "[subscription]\ntopic = \"paid\"\n");
+    let log = fixture.path().join("log");
+    let file = std::fs::File::create(&log).expect("the folder can be written");
+    let daemon = fixture.start_as(fixture.command().env("SERIATIM_LOG", "info").stderr(file));
+    let waiting = || daemon.json("GET", DUE, &Value::Null)["messages"].clone();
+    let before = waiting();
+    for count in 1..=2 {
+        daemon.json("POST", "/v1/queues/orders/messages", &Value::from("a"));
+        daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == count);
+        daemon.json("POST", "/v1/definitions/reload", &Value::Null);
+    }
+    assert_eq!(std::fs::read_to_string(fixture.path().join("workflows/begun")).unwrap(), "begun\n");
+    assert_eq!(waiting(), before);
+    let audit = daemon.json("GET", "/v1/audit", &Value::Null);
+    assert!(!audit.to_string().contains("orders") && !audit.to_string().contains("paid"), "{audit}");
+    assert_eq!(daemon.stop(), Some(0));
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(!log.contains("new definitions"), "{log}");
+}
+
+/// The data of a time zone that is so many hours ahead, as an operating system keeps it.
+fn zone_ahead(hours: u8) -> Vec<u8> {
+    let mut block = b"TZif2".to_vec();
+    block.extend([0; 15]);
+    for count in [0_u32, 0, 0, 0, 1, 4] {
+        block.extend(count.to_be_bytes());
+    }
+    block.extend((u32::from(hours) * 3_600).to_be_bytes());
+    block.extend([0, 0]);
+    block.extend(b"NEW\0");
+    [&block[..], &block[..], format!("\nNEW-{hours}\n").as_bytes()].concat()
+}
+
+#[test]
+fn new_rules_of_a_time_zone_are_in_force_once_somebody_asks_for_the_definitions() {
+    let fixture = Fixture::new();
+    let zones = fixture.path().join("zones");
+    std::fs::create_dir_all(zones.join("Test")).unwrap();
+    let write = |hours| std::fs::write(zones.join("Test/Town"), zone_ahead(hours)).unwrap();
+    write(2);
+    fixture.write(
+        "orders.toml",
+        "[[schedule]]\nname = \"noon\"\ncron = \"0 12 * * *\"\ntime_zone = \"Test/Town\"\n",
+    );
+    let daemon = fixture.start_as(fixture.command().env("TZDIR", &zones));
+    let next = || daemon.json("GET", "/v1/schedules", &Value::Null).to_string();
+    let due = || daemon.json("GET", DUE, &Value::Null).to_string();
+    assert!(next().contains("T10:00:00") && due().contains("T10:00:00"), "{} {}", next(), due());
+    write(3);
+    daemon.json("POST", "/v1/definitions/reload", &Value::Null);
+    for shown in [next(), due()] {
+        assert!(shown.contains("T09:00:00") && !shown.contains("T10:00:00"), "{shown}");
+    }
     assert_eq!(daemon.stop(), Some(0));
 }
 

@@ -9,6 +9,8 @@ use crate::engine::rules::records::Records;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::topics::queue_of;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
@@ -106,6 +108,19 @@ impl EngineVerb for PauseQueue {
     }
 }
 
+/// Whether a topic is so already: a daemon that reads its definitions again says again what is defined.
+fn is_topic_so(topic: &TopicRecord, change: &TopicChange, records: &dyn Records) -> Read<bool> {
+    match change {
+        TopicChange::Create => Ok(true),
+        TopicChange::Subscribe { name, options, rules } => {
+            let queue = records.queue_named(&queue_of(topic, name))?;
+            Ok(topic.subscription(name).is_some_and(|known| known.rules == *rules)
+                && queue.is_some_and(|queue| queue.options == **options))
+        }
+        _ => Ok(false),
+    }
+}
+
 impl EngineVerb for ChangeTopic {
     const IS_OPERATORS: bool = true;
 
@@ -130,8 +145,14 @@ impl EngineVerb for ChangeTopic {
         if matches!(self.change, TopicChange::Delete | TopicChange::Put { .. }) {
             return Ok(RoomNeed::Nothing);
         }
+        let topic = records.topic(&self.name)?;
+        if let Some(topic) = &topic
+            && is_topic_so(topic, &self.change, records)?
+        {
+            return Ok(RoomNeed::Nothing);
+        }
         // The row is written anew.
-        let before = records.topic(&self.name)?.map_or(0, |topic| topic.bytes());
+        let before = topic.map_or(0, |topic| topic.bytes());
         Ok(RoomNeed::of_messages(self.bytes() + before, 1))
     }
 
