@@ -18,6 +18,7 @@ use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_rows::open;
 use crate::daemon::outbox_rows::pause_for;
 use crate::daemon::outbox_status::OutboxStatus;
+use crate::daemon::outbox_status::RowsBehind;
 use crate::definition::OutboxDefinition;
 use crate::engine::AcceptedWorkflow;
 use crate::engine::Completion;
@@ -36,6 +37,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::own_queues::SOURCES_QUEUE;
 use crate::postgres::Outbox;
+use crate::postgres::OutboxLook;
 use crate::postgres::OutboxRow;
 use crate::postgres::SourceError;
 use crate::postgres::Wakeup;
@@ -161,24 +163,29 @@ impl OutboxCopier {
         let id = WorkflowId::new(self.of_queue.id())?;
         let Some(waiting) = self.membership.outbox_of(self.sources.name(), &id).await else {
             // Another node has its partition, and copies it.
-            self.status.looked(copied_through, 0, 0);
+            self.status.looked(copied_through, RowsBehind::Exactly(0), 0);
             return Ok(NextTurn::Wait(self.of_queue.outbox.poll));
         };
         if waiting > limits::SOURCE_OUTBOX_MAX {
             return Err(CopyError::OutboxFull(self.of_queue.queue.clone()));
         }
         self.delete_copied(progress.as_ref()).await?;
-        let look = self.table.look(copied_through).await?;
-        let behind = match look.is_more || look.waits_for > 0 || look.wrong.is_some() {
-            true => self.table.behind(copied_through).await?,
-            false => i64::try_from(look.rows.len()).unwrap_or(i64::MAX),
-        };
-        self.status.looked(copied_through, behind, look.waits_for);
-        match (look.rows.is_empty(), look.wrong) {
-            (true, Some(wrong)) => Err(wrong.into()),
-            (true, None) if look.waits_for > 0 => Ok(NextTurn::Wait(limits::SOURCE_HELD_POLL)),
-            (true, None) => Ok(NextTurn::Wait(self.of_queue.outbox.poll)),
-            (false, _) => self.copy(look.rows, copied_through).await.map(|()| NextTurn::Go),
+        let OutboxLook { rows, is_more, waits_for, wrong } = self.table.look(copied_through).await?;
+        let in_hand = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        let has_rest = is_more || waits_for > 0 || wrong.is_some();
+        let behind = if has_rest { RowsBehind::AtLeast(in_hand) } else { RowsBehind::Exactly(in_hand) };
+        self.status.looked(copied_through, behind, waits_for);
+        let copied_through = self.copy(rows, copied_through).await?;
+        // Only now: an answer comes behind the rows that are on their way, and perhaps not in time.
+        if has_rest {
+            let behind = self.table.behind(copied_through).await?;
+            self.status.looked(copied_through, RowsBehind::Exactly(behind), waits_for);
+        }
+        match (in_hand, wrong) {
+            (0, Some(wrong)) => Err(wrong.into()),
+            (0, None) if waits_for > 0 => Ok(NextTurn::Wait(limits::SOURCE_HELD_POLL)),
+            (0, None) => Ok(NextTurn::Wait(self.of_queue.outbox.poll)),
+            _ => Ok(NextTurn::Go),
         }
     }
 
@@ -207,8 +214,12 @@ impl OutboxCopier {
         Ok(())
     }
 
-    /// Sends rows and keeps how far they are copied, in one transaction.
-    async fn copy(&mut self, mut rows: Vec<OutboxRow>, copied_from: Option<i64>) -> Result<(), CopyError> {
+    /// Sends rows and keeps how far they are copied, in one transaction; how far that is then.
+    async fn copy(
+        &mut self,
+        mut rows: Vec<OutboxRow>,
+        copied_from: Option<i64>,
+    ) -> Result<Option<i64>, CopyError> {
         rows.truncate(self.at_once);
         let (mut messages, mut copied_through) = (Vec::with_capacity(rows.len()), copied_from);
         for row in rows {
@@ -221,7 +232,7 @@ impl OutboxCopier {
             }
             copied_through = Some(number);
         }
-        let (Some(through), count) = (copied_through, messages.len()) else { return Ok(()) };
+        let (Some(through), count @ 1..) = (copied_through, messages.len()) else { return Ok(copied_from) };
         let table = self.of_queue.outbox.table.clone();
         let state = OutboxState { table, copied_through: through, copied_from };
         let completion = self.completion(&state, messages)?;
@@ -230,18 +241,18 @@ impl OutboxCopier {
         let kept = self.progress().await?.map(|progress| progress.copied_through);
         if kept != copied_from {
             // Another node has copied before this one held it.
-            return Ok(());
+            return Ok(kept);
         }
         match delivery.complete_with(completion).await {
             Ok(receipts) => {
                 self.note_duplicates(&receipts, through);
                 self.at_once = self.at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE);
                 self.status.copied(through, count);
-                Ok(())
+                Ok(Some(through))
             }
             Err(OperationError::Refused(SettleRefusal::Send(_)) | OperationError::Misuse(_)) if count > 1 => {
                 self.at_once = count / 2;
-                Ok(())
+                Ok(copied_from)
             }
             Err(OperationError::Refused(SettleRefusal::Send(SendRefusal::QueueFull { .. }))) => {
                 Err(CopyError::QueueFull(self.of_queue.queue.clone()))

@@ -16,6 +16,7 @@ pub(crate) use crate::postgres::connection::TlsMode;
 pub(crate) use crate::postgres::connection::check_url;
 pub(crate) use crate::postgres::error::SourceError;
 pub(crate) use crate::postgres::outbox::Outbox;
+pub(crate) use crate::postgres::outbox::OutboxLook;
 pub(crate) use crate::postgres::outbox::Wakeup;
 pub(crate) use crate::postgres::row::OutboxRow;
 pub use crate::postgres::sql::OutboxColumns;

@@ -38,6 +38,7 @@ pub(crate) struct Outbox {
     /// Notifications on this channel are listened for.
     channel: Option<String>,
     woken: Arc<Notify>,
+    rows_at_once: RowsAtOnce,
     open: Option<OutboxConnection>,
 }
 
@@ -45,7 +46,25 @@ struct OutboxConnection {
     carried: ServerConnection,
     checked: TableFacts,
     watermark: Watermark,
-    rows_at_once: usize,
+}
+
+/// How many rows are asked for at once. What was learned of it outlives the connection: over another one, rows are as large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RowsAtOnce(usize);
+
+impl RowsAtOnce {
+    /// What is cut off was sent for nothing: the next look asks for as much as this one could use.
+    fn after(self, used: usize, stop: ReadStop) -> RowsAtOnce {
+        match stop {
+            ReadStop::Not => RowsAtOnce(self.0.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE)),
+            ReadStop::Full | ReadStop::Waits => RowsAtOnce(used.max(1)),
+        }
+    }
+
+    /// It may have been too much to be sent in time.
+    fn after_failure(self) -> RowsAtOnce {
+        RowsAtOnce((self.0 / 2).max(1))
+    }
 }
 
 /// What one look has found.
@@ -85,7 +104,8 @@ impl Outbox {
         (deletes, channel): (bool, Option<String>),
     ) -> Outbox {
         let (woken, open) = Default::default();
-        Outbox { options, table, columns, numbers_are_ids, deletes, channel, woken, open }
+        let rows_at_once = RowsAtOnce(limits::SOURCE_ROWS_AT_ONCE);
+        Outbox { options, table, columns, numbers_are_ids, deletes, channel, woken, rows_at_once, open }
     }
 
     /// What wakes when the server has notified of something, or the connection has ended.
@@ -93,9 +113,11 @@ impl Outbox {
         Wakeup(self.woken.clone())
     }
 
-    /// Lets go of the connection: the next look opens another one.
-    pub(crate) fn disconnect(&mut self) {
-        self.open = None;
+    /// Lets go of a connection on which something has failed, if there is one: the next look opens another one.
+    fn let_go(&mut self) {
+        if self.open.take().is_some() {
+            self.rows_at_once = self.rows_at_once.after_failure();
+        }
     }
 
     /// Reads what follows the row with this number, as far as it is final.
@@ -105,7 +127,7 @@ impl Outbox {
     pub(crate) async fn look(&mut self, copied_through: Option<i64>) -> Result<OutboxLook, SourceError> {
         let looked = self.try_look(copied_through).await;
         if looked.is_err() {
-            self.disconnect();
+            self.let_go();
         }
         looked
     }
@@ -117,7 +139,10 @@ impl Outbox {
         let Some(open) = &mut self.open else { return Ok(OutboxLook::default()) };
         let (table, columns) = (&self.table, &self.columns);
         open.note_transactions(table, columns).await?;
-        open.read(table, columns, self.numbers_are_ids, copied_through).await
+        let at_once = self.rows_at_once;
+        let (look, stop) = open.read(table, columns, self.numbers_are_ids, copied_through, at_once).await?;
+        self.rows_at_once = at_once.after(look.rows.len(), stop);
+        Ok(look)
     }
 
     async fn connect(&self, copied_through: Option<i64>) -> Result<OutboxConnection, SourceError> {
@@ -129,8 +154,7 @@ impl Outbox {
             let listening = answered(carried.client.batch_execute(&listen)).await;
             listening.map_err(|problem| SourceError::Read { table: table.to_string(), problem })?;
         }
-        let rows_at_once = limits::SOURCE_ROWS_AT_ONCE;
-        Ok(OutboxConnection { carried, checked, watermark: Watermark::default(), rows_at_once })
+        Ok(OutboxConnection { carried, checked, watermark: Watermark::default() })
     }
 
     /// How many rows are behind a number; where there are more than [`limits::SOURCE_LAG_ROWS`], as many.
@@ -163,7 +187,7 @@ impl Outbox {
 
     fn read<T>(&mut self, answer: Result<T, String>) -> Result<T, SourceError> {
         if answer.is_err() {
-            self.disconnect();
+            self.let_go();
         }
         answer.map_err(|problem| SourceError::Read { table: self.table.to_string(), problem })
     }
@@ -187,18 +211,19 @@ impl OutboxConnection {
         Ok(())
     }
 
-    /// Reads rows in order, as many as are copied at once, up to the first before which one may be missing.
+    /// Reads rows in order, as many as are copied at once, up to the first before which one may be missing; and why it stopped there.
     async fn read(
         &mut self,
         table: &TableName,
         columns: &OutboxColumns,
         numbers_are_ids: bool,
         copied_through: Option<i64>,
-    ) -> Result<OutboxLook, SourceError> {
+        RowsAtOnce(at_once): RowsAtOnce,
+    ) -> Result<(OutboxLook, ReadStop), SourceError> {
         let failed = |problem: String| SourceError::Read { table: table.to_string(), problem };
         let body = self.checked.body;
         let statement = sql::select(table, columns, body == BodyKind::Bytes);
-        let limit = i64::try_from(self.rows_at_once).unwrap_or(i64::MAX);
+        let limit = i64::try_from(at_once).unwrap_or(i64::MAX);
         let from = copied_through.unwrap_or(i64::MIN);
         let parameters: [&(dyn ToSql + Sync); 2] = [&from, &limit];
         let (mut look, mut bytes, mut last) = (OutboxLook::default(), 0, copied_through);
@@ -224,18 +249,13 @@ impl OutboxConnection {
             }
             Ok(ReadStop::Not)
         };
-        let cut = match timeout(limits::SOURCE_STATEMENT_MAX, reading).await {
+        let stop = match timeout(limits::SOURCE_STATEMENT_MAX, reading).await {
             Ok(read) => read.map_err(|error| failed(describe(&error)))?,
             Err(_) => return Err(failed(late("a statement"))),
         };
-        look.is_more = cut == ReadStop::Full || look.rows.len() == self.rows_at_once;
-        look.waits_for = if cut == ReadStop::Waits { self.watermark.waits_for() } else { 0 };
-        // What is cut off was sent for nothing: the next look asks for as much as this one could use.
-        self.rows_at_once = match cut {
-            ReadStop::Not => self.rows_at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE),
-            ReadStop::Full | ReadStop::Waits => look.rows.len().max(1),
-        };
-        Ok(look)
+        look.is_more = stop == ReadStop::Full || look.rows.len() == at_once;
+        look.waits_for = if stop == ReadStop::Waits { self.watermark.waits_for() } else { 0 };
+        Ok((look, stop))
     }
 }
 
@@ -248,4 +268,20 @@ enum ReadStop {
     Full,
     /// A lower number may still come.
     Waits,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rows_are_asked_for_as_could_be_used_and_fewer_where_that_has_failed() {
+        let most = RowsAtOnce(limits::SOURCE_ROWS_AT_ONCE);
+        assert_eq!(most.after(80, ReadStop::Full), RowsAtOnce(80));
+        assert_eq!(most.after(0, ReadStop::Waits), RowsAtOnce(1));
+        assert_eq!(RowsAtOnce(80).after(80, ReadStop::Not), RowsAtOnce(160));
+        assert_eq!(most.after(1_000, ReadStop::Not), most);
+        assert_eq!(RowsAtOnce(80).after_failure(), RowsAtOnce(40));
+        assert_eq!(RowsAtOnce(1).after_failure(), RowsAtOnce(1));
+    }
 }

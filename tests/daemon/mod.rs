@@ -1,5 +1,6 @@
 //! The daemon end to end: the real binary, real children, a real receiver of webhooks, and SIGKILL.
 
+mod breaking_way;
 mod crash;
 #[path = "../kill/disk.rs"]
 #[allow(dead_code, reason = "these tests need no disk that fails")]

@@ -9,6 +9,7 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
+use crate::daemon::breaking_way::breaking_way;
 use crate::daemon::fixture::Daemon;
 use crate::daemon::fixture::Fixture;
 use crate::daemon::postgres_server::PostgresServer;
@@ -164,6 +165,22 @@ fn each_row_is_copied_once_in_order_whoever_is_killed_in_the_middle() {
         }
     }
     assert_eq!(last.len(), 7);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn rows_that_are_large_are_copied_over_connections_that_could_not_carry_all_that_was_asked_for() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    let way = breaking_way(server.port, 16 * 1024 * 1024);
+    let definition = definition_of(&server, "").replace(&server.port.to_string(), &way.to_string());
+    fixture.write("orders.toml", &definition);
+    session.run(
+        "insert into outbox (order_id, payload) \
+         select 'a', to_jsonb(n || repeat('x', 100000)) from generate_series(1, 300) n",
+    );
+    let daemon = fixture.start();
+    wait_for_stored(&daemon, 300);
+    source(&daemon, |source| source["rows_behind"] == 0 && source["problem"].is_null());
     assert_eq!(daemon.stop(), Some(0));
 }
 
