@@ -26,6 +26,7 @@ use crate::cli::arguments::serve::DevArguments;
 use crate::cli::failure::CliFailure;
 use crate::cli::insistence::asked_again;
 use crate::cli::out::write_unless_unread;
+use crate::cli::serve::CUT_OFF;
 
 /// NATS servers of a cluster that has more than one node: as many as can lose one.
 const SERVERS: usize = 3;
@@ -67,8 +68,10 @@ pub(crate) fn run(
         }
         announce(&running, &nats, folder, arguments.json);
         supervise(&mut running, &mut signals).await;
-        stop(running, &mut signals).await;
-        Ok(true)
+        match stop(running, &mut signals).await {
+            true => Ok(true),
+            false => Err(CliFailure::Other(CUT_OFF.into())),
+        }
     })
 }
 
@@ -203,8 +206,8 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Ends the nodes in order; a second signal ends them at once.
-async fn stop(mut nodes: Vec<DevNode>, signals: &mut Signals) {
+/// Ends the nodes in order; false when a second signal has ended them at once.
+async fn stop(mut nodes: Vec<DevNode>, signals: &mut Signals) -> bool {
     for node in &nodes {
         if let Some(pid) = node.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
             let _ = kill_process(pid, Signal::TERM);
@@ -216,7 +219,7 @@ async fn stop(mut nodes: Vec<DevNode>, signals: &mut Signals) {
         }
     };
     tokio::select! {
-        () = ended => {}
-        () = asked_again(async || signals.stop().await) => {}
+        () = ended => true,
+        () = asked_again(async || signals.stop().await) => false,
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
+use seriatim::Fault;
 use seriatim::daemon::Daemon;
 use seriatim::daemon::DaemonError;
 use seriatim::daemon::DaemonOptions;
@@ -40,6 +41,20 @@ const DEMO: [(&str, &str); 7] = [
     ("shipments.toml", include_str!("../../workflows/shipments.toml")),
     ("tell.py", include_str!("../../workflows/tell.py")),
 ];
+
+/// What is said where a drain was cut off.
+pub(crate) const CUT_OFF: &str = "cannot stop in order: the drain was cut off; what was handed out is offered again when the daemon \
+                                  is back, with its count";
+
+/// How a daemon has ended.
+enum ServeEnd {
+    /// As it was told to.
+    InOrder,
+    /// Before it was drained: it was told so a second time, or what it needs was gone.
+    CutOff,
+    /// A fault has stopped its engine.
+    Fault(Fault),
+}
 
 /// Runs the daemon until it is told to stop; false when the definitions have mistakes.
 pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
@@ -117,8 +132,8 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
         let mut signals = Signals::listen()?;
         let daemon = tokio::select! {
             started = Daemon::start(options) => started?,
-            () = signals.stop() => return Ok(None),
-            () = orphaned.cancelled() => return Ok(None),
+            () = signals.stop() => return Ok(ServeEnd::InOrder),
+            () = orphaned.cancelled() => return Ok(ServeEnd::InOrder),
         };
         announce(&daemon, scheme, json);
         let fault = tokio::select! {
@@ -130,17 +145,23 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
             true => show_fault(&mut signals).await,
             false => tracing::info!("draining; a second signal ends at once"),
         }
-        tokio::select! {
-            () = daemon.stop() => Ok(fault),
-            () = asked_again(async || signals.stop().await) => Ok(fault),
-            () = last_moment(&orphaned) => Ok(fault),
-        }
+        let is_cut_off = tokio::select! {
+            () = daemon.stop() => false,
+            () = asked_again(async || signals.stop().await) => true,
+            () = last_moment(&orphaned) => true,
+        };
+        Ok(match fault {
+            Some(fault) => ServeEnd::Fault(fault),
+            None if is_cut_off => ServeEnd::CutOff,
+            None => ServeEnd::InOrder,
+        })
     });
     // What a second signal cut off is not waited for.
     runtime.shutdown_background();
     match served {
-        Ok(None) => Ok(true),
-        Ok(Some(fault)) => Err(CliFailure::Fault(fault)),
+        Ok(ServeEnd::InOrder) => Ok(true),
+        Ok(ServeEnd::CutOff) => Err(CliFailure::Other(CUT_OFF.into())),
+        Ok(ServeEnd::Fault(fault)) => Err(CliFailure::Fault(fault)),
         Err(DaemonError::Definitions(LoadError::Mistakes(mistakes))) => {
             let colours = std::io::stderr().is_terminal();
             mistakes.iter().for_each(|mistake| eprintln!("{}\n", mistake.render(colours)));

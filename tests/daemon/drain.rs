@@ -38,3 +38,26 @@ fn a_program_that_outlasts_the_drain_is_asked_to_end_then_killed_and_its_attempt
     assert!(shown.to_string().contains(REASON), "{shown}");
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_drain_that_a_second_signal_cuts_off_ends_with_a_code_that_says_so() {
+    let fixture = Fixture::new();
+    let up = fixture.pipe("up");
+    fixture.write("orders.toml", STUBBORN);
+    let log = fixture.path().join("log");
+    let mut command = fixture.command();
+    let daemon = fixture.start_as(
+        command
+            .args(["--drain", "1h"])
+            .stderr(std::fs::File::create(&log).expect("the folder can be written")),
+    );
+    daemon.json("POST", "/v1/queues/orders/messages", &json!("a"));
+    // Returns once the program has opened it and gone on.
+    std::fs::read(up).expect("it is a pipe");
+    assert_eq!(daemon.stop_at_once(), Some(3));
+    let log = std::fs::read_to_string(&log).expect("there is a log");
+    assert!(log.contains("seriatim: cannot stop in order: the drain was cut off"), "{log}");
+    // The next start ends what it has left behind.
+    fixture.write("orders.toml", "");
+    assert_eq!(fixture.start().stop(), Some(0));
+}

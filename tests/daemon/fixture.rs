@@ -185,6 +185,18 @@ impl Daemon {
         self.process.child.wait().expect("it is a child").code()
     }
 
+    /// Asks it to stop again and again until it has, and says with which code it did.
+    pub(crate) fn stop_at_once(mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.process.child);
+        loop {
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
+            if let Some(ended) = self.process.child.try_wait().expect("it is a child") {
+                return ended.code();
+            }
+            pause_between_looks();
+        }
+    }
+
     /// Waits until it ends by itself, and says with which code it did.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.process.child.wait().expect("it is a child").code()

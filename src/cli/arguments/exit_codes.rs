@@ -8,13 +8,13 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was 
 /// Those of all verbs together.
 pub(crate) const ALL_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken, a file is damaged, a check has failed, \
                                     or something was refused; 2 the arguments are wrong; 3 it could not run or reach the \
-                                    daemon, and one line on stderr says why; 4, of run and dev: it ran, and a fault of the disk \
-                                    or the store stopped it.";
+                                    daemon, or, of run and dev, its drain was cut off, and one line on stderr says why; 4, of \
+                                    run and dev: it ran, and a fault of the disk or the store stopped it.";
 
 /// Those of `run` and `dev`.
 pub(crate) const SERVE_CODES: &str = "Exit codes: 0 it was stopped in order; 1 the definitions have mistakes; 2 the arguments are \
-                                      wrong; 3 it could not start, and one line on stderr says why; 4 it ran, and a fault of the \
-                                      disk or the store stopped it.";
+                                      wrong; 3 it could not start, or its drain was cut off, and one line on stderr says why; 4 \
+                                      it ran, and a fault of the disk or the store stopped it.";
 
 /// Those of `doctor`.
 pub(crate) const DOCTOR_CODES: &str = "Exit codes: 0 no check has failed; 1 a check has failed (FAIL); 2 the arguments are wrong; \
