@@ -11,7 +11,7 @@ use seriatim::remote::Remote;
 use crate::cli::arguments::operate::BulkArguments;
 use crate::cli::arguments::operate::FilterArguments;
 use crate::cli::confirm::Pass;
-use crate::cli::confirm::confirm;
+use crate::cli::confirm::confirm_unless_interrupted;
 use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::interrupt::check_counted;
@@ -76,14 +76,14 @@ impl<'a> Bulk<'a> {
     /// Counts, asks, and does it; true when none was refused.
     pub(crate) async fn run(self) -> Result<bool, CliFailure> {
         let out = Stdout::of_work(self.act.daemon.json);
-        let pass = Pass::of(self.act.operator);
+        let (pass, interrupt) = (Pass::of(self.act.operator), Interrupt::listen());
         if !pass.is_dry_run() && !self.act.operator.yes {
-            let mut would = self.all_pages(Pass::Count, &out).await?;
+            let mut would = self.all_pages(Pass::Count, &out, &interrupt).await?;
             check_counted(would.after.as_deref())?;
             if would.done == 0 {
                 let is_refused = would.refused > 0;
                 if is_refused {
-                    would = self.all_pages(Pass::Try, &out).await?;
+                    would = self.all_pages(Pass::Try, &out, &interrupt).await?;
                     check_counted(would.after.as_deref())?;
                 }
                 out.say(would.describe(self.act.verb.done))?;
@@ -96,22 +96,26 @@ impl<'a> Bulk<'a> {
                 counted(would.done, "workflow"),
                 self.queue
             );
-            confirm(self.act.operator, &question)?;
+            confirm_unless_interrupted(self.act.operator, question, &interrupt).await?;
         }
-        let summary = self.all_pages(pass, &out).await?;
+        let summary = self.all_pages(pass, &out, &interrupt).await?;
         out.json(&summary)?;
         out.say(summary.describe(self.act.verb.done))?;
         check_finished(summary.after.as_deref())?;
         Ok(summary.refused == 0)
     }
 
-    async fn all_pages(&self, pass: Pass, out: &Stdout) -> Result<BulkSummary, CliFailure> {
+    async fn all_pages(
+        &self,
+        pass: Pass,
+        out: &Stdout,
+        interrupt: &Interrupt,
+    ) -> Result<BulkSummary, CliFailure> {
         let dry_run = pass.is_dry_run();
         let progress = Progress::new("workflows");
         let mut summary =
             BulkSummary { verb: self.act.verb.verb.as_str(), dry_run, ..BulkSummary::default() };
         let mut after = self.after.clone();
-        let interrupt = Interrupt::listen();
         loop {
             let page = self.page(dry_run, after.clone()).await.inspect_err(|_| {
                 let after = after.as_deref().unwrap_or_default();

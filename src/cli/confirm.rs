@@ -2,6 +2,7 @@
 
 use crate::cli::arguments::operate::OperatorArguments;
 use crate::cli::failure::CliFailure;
+use crate::cli::interrupt::Interrupt;
 use crate::cli::out::ask;
 use crate::cli::out::can_ask;
 
@@ -36,10 +37,42 @@ pub(crate) fn confirm(operator: &OperatorArguments, question: &str) -> Result<()
     if operator.yes {
         return Ok(());
     }
-    if !can_ask() {
-        return Err(CliFailure::Argument(format!("ask ({question}): there is no terminal; say --yes")));
+    check_terminal(question)?;
+    heed(ask(question)?)
+}
+
+/// The same where Ctrl-C does not end the process by itself any more: it ends the question.
+pub(crate) async fn confirm_unless_interrupted(
+    operator: &OperatorArguments,
+    question: String,
+    interrupt: &Interrupt,
+) -> Result<(), CliFailure> {
+    if operator.yes {
+        return Ok(());
     }
-    match ask(question)? {
+    check_terminal(&question)?;
+    let refusal = || CliFailure::Refused("go on: interrupted; nothing was changed".to_owned());
+    if interrupt.came() {
+        return Err(refusal());
+    }
+    // Where nobody waits for the answer any more, its thread ends with the process.
+    let asked = tokio::task::spawn_blocking(move || ask(&question));
+    tokio::select! {
+        biased;
+        () = interrupt.wait() => Err(refusal()),
+        answer = asked => heed(answer??),
+    }
+}
+
+fn check_terminal(question: &str) -> Result<(), CliFailure> {
+    match can_ask() {
+        true => Ok(()),
+        false => Err(CliFailure::Argument(format!("ask ({question}): there is no terminal; say --yes"))),
+    }
+}
+
+fn heed(is_yes: bool) -> Result<(), CliFailure> {
+    match is_yes {
         true => Ok(()),
         false => Err(CliFailure::Refused("go on: you said no".to_owned())),
     }

@@ -17,7 +17,7 @@ use seriatim::remote::Remote;
 use crate::cli::arguments::operate::RedriveArguments;
 use crate::cli::arguments::target::TargetArgument;
 use crate::cli::confirm::Pass;
-use crate::cli::confirm::confirm;
+use crate::cli::confirm::confirm_unless_interrupted;
 use crate::cli::connect::connect;
 use crate::cli::dlq::DeadLetters;
 use crate::cli::dlq::matches;
@@ -128,14 +128,14 @@ impl RedriveSummary {
 }
 
 async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Result<bool, CliFailure> {
-    let pass = Pass::of(&arguments.operator);
+    let (pass, interrupt) = (Pass::of(&arguments.operator), Interrupt::listen());
     if !pass.is_dry_run() && !arguments.operator.yes {
-        let mut would = over_all(remote, out, arguments, Pass::Count).await?;
+        let mut would = over_all(remote, out, arguments, Pass::Count, &interrupt).await?;
         check_counted(would.after.as_deref())?;
         if would.done == 0 {
             let is_refused = would.refused > 0;
             if is_refused {
-                would = over_all(remote, out, arguments, Pass::Try).await?;
+                would = over_all(remote, out, arguments, Pass::Try, &interrupt).await?;
                 check_counted(would.after.as_deref())?;
             }
             out.json(&would)?;
@@ -143,9 +143,9 @@ async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Re
             return Ok(!is_refused);
         }
         let question = format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target);
-        confirm(&arguments.operator, &question)?;
+        confirm_unless_interrupted(&arguments.operator, question, &interrupt).await?;
     }
-    let summary = over_all(remote, out, arguments, pass).await?;
+    let summary = over_all(remote, out, arguments, pass, &interrupt).await?;
     out.json(&summary)?;
     out.say(summary.describe())?;
     check_finished(summary.after.as_deref())?;
@@ -157,6 +157,7 @@ async fn over_all(
     out: &Stdout,
     arguments: &RedriveArguments,
     pass: Pass,
+    interrupt: &Interrupt,
 ) -> Result<RedriveSummary, CliFailure> {
     let dry_run = pass.is_dry_run();
     let queue = arguments.target.queue();
@@ -164,7 +165,6 @@ async fn over_all(
     let mut summary = RedriveSummary { verb: "redrive", dry_run, ..RedriveSummary::default() };
     let mut dead_letters = DeadLetters::new(remote, queue, arguments.many.dead_letter_reason.as_deref());
     dead_letters.after.clone_from(&arguments.many.after);
-    let interrupt = Interrupt::listen();
     let redrive = redrive_of(arguments, dry_run);
     // What fails again meanwhile is a new dead letter, and not meant.
     let started = started(remote).await?;

@@ -1,5 +1,6 @@
 //! The real binary: on real repositories and files, and on a daemon that is made up for each test.
 
+mod asking;
 mod bench;
 mod check;
 mod demo_git;
