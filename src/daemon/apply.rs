@@ -167,11 +167,17 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
         }
         replaced => replaced?,
     }
+    let supervisor = &daemon_state.handler_supervisor;
+    // Who is told to pause while it is looked knows better.
+    let pause_notes = supervisor.pause_notes();
     let known =
         daemon_state.intake.client().all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
-    daemon_state.handler_supervisor.note_pauses(&known);
+    let changed = supervisor.note_pauses_seen(&known, pause_notes);
     let all: Vec<Arc<Definition>> = definitions.iter().cloned().collect();
-    daemon_state.handler_supervisor.replace(&all).await?;
+    supervisor.replace(&all).await?;
+    for queue in &changed {
+        supervisor.heed(queue).await;
+    }
     daemon_state.loaded_at.store(Arc::new(daemon_state.clock.now()));
     daemon_state.definitions.store(Arc::new(definitions));
     Ok(())

@@ -55,7 +55,7 @@ pub(crate) struct HandlerSupervisor {
 /// The handlers of every definition.
 #[derive(Default)]
 struct HandlerTable {
-    /// Whether they may begin. Nobody is told to pause or to go on before.
+    /// Whether they may begin. Whoever is told to pause or to go on before does nothing.
     may_begin: bool,
     of_queues: BTreeMap<QueueName, DefinitionHandlers>,
 }
@@ -87,6 +87,7 @@ impl PausedQueues {
         if self.notes != notes_before {
             return Vec::new();
         }
+        self.notes += 1;
         let changed = self.names.symmetric_difference(&seen).cloned().collect();
         self.names = seen;
         changed
@@ -182,13 +183,6 @@ impl HandlerSupervisor {
         };
     }
 
-    /// Notes which of all queues are paused.
-    pub(crate) fn note_pauses(&self, queues: &[QueueView]) {
-        let mut paused = self.paused();
-        paused.notes += 1;
-        paused.names = paused_of(queues);
-    }
-
     /// How often it was noted which queues are paused.
     pub(crate) fn pause_notes(&self) -> u64 {
         self.paused().notes
@@ -241,6 +235,9 @@ impl HandlerSupervisor {
 
     async fn heed_pause(&self, queue: &QueueName) -> Result<(), Error> {
         let mut handlers = self.handlers.lock().await;
+        if !handlers.may_begin {
+            return Ok(());
+        }
         let Some(post) = handlers.of_queues.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {
             true => self.dismiss_all(post.work.take()),
@@ -388,11 +385,14 @@ mod tests {
         let (nothing, all) = (BTreeSet::new(), BTreeSet::from([queue.clone()]));
         let mut paused = PausedQueues::default();
         let orders = std::slice::from_ref(&queue);
-        assert_eq!(paused.note_seen(all.clone(), 0), orders);
-        assert_eq!(paused.note_seen(all.clone(), 0), [], "that is known");
-        assert_eq!(paused.note_seen(nothing.clone(), 0), orders, "it was resumed");
+        assert_eq!(paused.note_seen(all.clone(), paused.notes), orders);
+        assert_eq!(paused.note_seen(all.clone(), paused.notes), [], "that is known");
+        let began = paused.notes;
+        assert_eq!(paused.note_seen(nothing.clone(), paused.notes), orders, "it was resumed");
+        assert_eq!(paused.note_seen(all.clone(), began), [], "the look is older than another");
+        let began = paused.notes;
         paused.notes += 1;
-        assert_eq!(paused.note_seen(all, 0), [], "the look is older than what was noted");
+        assert_eq!(paused.note_seen(all, began), [], "the look is older than what was noted");
         assert_eq!(paused.names, nothing);
     }
 }
