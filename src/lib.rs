@@ -89,6 +89,7 @@ pub mod intake;
 pub mod limits;
 mod lookup;
 pub mod message;
+mod mutex;
 #[cfg(feature = "daemon")]
 mod own_queues;
 #[cfg(feature = "daemon")]

@@ -3,9 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -16,6 +13,7 @@ use crate::engine::Queue;
 use crate::error::OpenError;
 use crate::error::ReceiveError;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::processor::Body;
 use crate::processor::DeliveryEnd;
 use crate::processor::Handler;
@@ -44,13 +42,13 @@ impl ManualClock {
     /// A clock that shows an instant.
     pub fn new(now: Timestamp) -> ManualClock {
         let clock = ManualClock::default();
-        clock.shown().now = now;
+        clock.shared.lock().now = now;
         clock
     }
 
     /// Moves it forward.
     pub fn advance(&self, by: Duration) {
-        let mut shown = self.shown();
+        let mut shown = self.shared.lock();
         shown.now = shown.now + by;
         shown.elapsed += by;
         shown.wakers.iter().for_each(|wake| wake());
@@ -59,7 +57,7 @@ impl ManualClock {
     /// Lets time pass until an instant of the wall clock; an earlier one is set without that time passes, as when somebody
     /// corrects the clock.
     pub fn set(&self, now: Timestamp) {
-        let mut shown = self.shown();
+        let mut shown = self.shared.lock();
         let passed = now.since(shown.now);
         shown.elapsed += passed;
         shown.now = now;
@@ -68,23 +66,19 @@ impl ManualClock {
 
     /// Sets the wall clock to an instant while no time passes: a step of the clock.
     pub fn step(&self, to: Timestamp) {
-        let mut shown = self.shown();
+        let mut shown = self.shared.lock();
         shown.now = to;
         shown.wakers.iter().for_each(|wake| wake());
-    }
-
-    fn shown(&self) -> MutexGuard<'_, ManualTime> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.shown().now
+        self.shared.lock().now
     }
 
     fn elapsed(&self) -> Duration {
-        self.shown().elapsed
+        self.shared.lock().elapsed
     }
 
     fn is_manual(&self) -> bool {
@@ -92,7 +86,7 @@ impl Clock for ManualClock {
     }
 
     fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        self.shown().wakers.push(wake);
+        self.shared.lock().wakers.push(wake);
     }
 }
 

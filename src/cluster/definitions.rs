@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -28,6 +25,7 @@ use crate::engine::elsewhere::TopicPlan;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 
@@ -115,10 +113,6 @@ impl QueueDefinitions {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, DefinitionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads all that there are, in the order in which they were put, until the newest that the leader of the bucket has: the server that
     /// reads them out may be behind it.
     ///
@@ -149,7 +143,7 @@ impl QueueDefinitions {
     /// [`Unavailable::Unanswered`] when they could not be.
     pub(crate) async fn catch_up(&self) -> Result<(), Unavailable> {
         let newest = self.newest().await.map_err(|error| failed(&error))?;
-        let is_heard = || self.state().heard >= newest;
+        let is_heard = || self.state.lock().heard >= newest;
         match self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {
             true => Ok(()),
             false => self.load_unless(is_heard).await,
@@ -219,7 +213,7 @@ impl QueueDefinitions {
     }
 
     fn know(&self, revision: u64, definition: QueueDefinition) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let name = definition.name().clone();
         if state.known.get(&name).is_none_or(|(known, _)| *known < revision) {
             state.known.insert(name, (revision, definition));
@@ -231,7 +225,7 @@ impl QueueDefinitions {
 
     /// Notes that all up to a revision were heard.
     fn note_heard(&self, revision: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.heard = state.heard.max(revision);
         drop(state);
         self.changed.notify_waiters();
@@ -266,7 +260,7 @@ impl QueueDefinitions {
         if let (revision, Some(definition)) = self.entry(name).await? {
             self.know(revision, definition);
         }
-        let known = self.state().known.get(name).cloned();
+        let known = self.state.lock().known.get(name).cloned();
         Ok(known.map_or((0, None), |(revision, definition)| (revision, Some(definition))))
     }
 
@@ -278,7 +272,7 @@ impl QueueDefinitions {
         let names_max = limits::DEFINED_NAMES_MAX;
         #[cfg(test)]
         let names_max = self.names_allowed.get().copied().unwrap_or(names_max);
-        match self.state().known.len() < names_max {
+        match self.state.lock().known.len() < names_max {
             true => Ok(()),
             false => Err(Unavailable::Unsupported(
                 "no further name can be had, as those of deleted queues and topics stay: take one of these again",
@@ -300,7 +294,7 @@ impl QueueDefinitions {
             }
             _ => false,
         };
-        if self.state().known.get(key).is_some_and(|(_, definition)| is_there(definition)) {
+        if self.state.lock().known.get(key).is_some_and(|(_, definition)| is_there(definition)) {
             return Ok(true);
         }
         Ok(self.entry(key).await?.1.as_ref().is_some_and(is_there))
@@ -309,7 +303,7 @@ impl QueueDefinitions {
     /// Whether the order of the queue of a subscription has places, as far as was heard.
     pub(crate) fn takes_places(&self, queue: &QueueName) -> bool {
         let Some((topic, name)) = queue.subscription() else { return true };
-        match self.state().known.get(&topic) {
+        match self.state.lock().known.get(&topic) {
             Some((_, QueueDefinition::Topic { plan, .. })) => {
                 let known = plan.subscriptions.iter().find(|known| known.name == name);
                 !known.is_some_and(|known| matches!(known.options.order, Order::None | Order::Arrival))
@@ -321,7 +315,7 @@ impl QueueDefinitions {
     /// How many there are, as far as was heard.
     pub(crate) fn counts(&self) -> DefinedCounts {
         let mut counts = DefinedCounts { topics: 0, queues: 0 };
-        for (_, definition) in self.state().known.values() {
+        for (_, definition) in self.state.lock().known.values() {
             match definition {
                 QueueDefinition::There { .. } => counts.queues += 1,
                 QueueDefinition::Topic { plan, .. } => {
@@ -370,11 +364,11 @@ impl QueueDefinitions {
 
     /// Whether this node knows that every partition has this revision of a queue.
     pub(crate) fn is_everywhere(&self, name: &QueueName, revision: u64) -> bool {
-        self.state().everywhere.get(name).is_some_and(|known| *known >= revision)
+        self.state.lock().everywhere.get(name).is_some_and(|known| *known >= revision)
     }
 
     pub(crate) fn note_everywhere(&self, name: &QueueName, revision: u64) {
-        self.state().everywhere.insert(name.clone(), revision);
+        self.state.lock().everywhere.insert(name.clone(), revision);
     }
 
     /// Waits until a queue was heard of at a revision, or a later one.
@@ -382,7 +376,7 @@ impl QueueDefinitions {
     /// # Errors
     /// [`Unavailable::Unanswered`] when it was not in time.
     pub(crate) async fn hear(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
-        let is_known = || self.state().known.get(name).is_some_and(|(known, _)| *known >= revision);
+        let is_known = || self.state.lock().known.get(name).is_some_and(|(known, _)| *known >= revision);
         match self.wait_until(is_known, limits::ROUTE_WAIT).await {
             true => Ok(()),
             false => Err(failed(&"they were not heard in time")),
@@ -398,7 +392,7 @@ impl QueueDefinitions {
     pub(crate) fn due(&self, is_due: impl Fn(&QueueName, u64) -> bool) -> Vec<(u64, QueueDefinition)> {
         #[cfg(test)]
         self.walks.fetch_add(1, Ordering::Relaxed);
-        let state = self.state();
+        let state = self.state.lock();
         let due = state.known.values().filter(|(revision, known)| is_due(known.name(), *revision));
         let mut due: Vec<_> = due.cloned().collect();
         drop(state);

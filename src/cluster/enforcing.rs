@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::cluster::definitions::QueueDefinition;
@@ -27,6 +24,7 @@ use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::queue::QueueOptions;
 
 /// Which definitions are in force in the engine of a partition.
@@ -66,7 +64,7 @@ impl Drop for ChangeInDoubt<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let change = AheadChange { at: self.client.elapsed(), behind: None };
-            self.definitions.ahead().insert(name, change);
+            self.definitions.ahead.lock().insert(name, change);
         }
     }
 }
@@ -76,10 +74,6 @@ impl EnforcedDefinitions {
         EnforcedDefinitions { definitions, enforced: tokio::sync::Mutex::default(), ahead: Mutex::default() }
     }
 
-    fn ahead(&self) -> MutexGuard<'_, BTreeMap<QueueName, AheadChange>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Has all in force in an engine that has just taken over, as they are now: nobody is to find that there is no queue that
     /// was created before, and what was deleted before it was created anew is not to be deleted again.
     ///
@@ -87,7 +81,7 @@ impl EnforcedDefinitions {
     /// [`Unavailable`] when they could not all be heard, or the engine ends.
     pub(crate) async fn begin(&self, client: &Client) -> Result<(), Unavailable> {
         *self.enforced.lock().await = EnforcementState::default();
-        self.ahead().clear();
+        self.ahead.lock().clear();
         self.definitions.catch_up().await?;
         self.bring(client, None).await
     }
@@ -108,18 +102,18 @@ impl EnforcedDefinitions {
     async fn take_back(&self, now: Duration) {
         let is_late = |ahead: &AheadChange| now.saturating_sub(ahead.at) > limits::DEFINITION_AHEAD;
         let late =
-            self.ahead().iter().find(|(_, ahead)| is_late(ahead)).map(|(name, at)| (name.clone(), *at));
+            self.ahead.lock().iter().find(|(_, ahead)| is_late(ahead)).map(|(name, at)| (name.clone(), *at));
         let Some((name, late)) = late else { return };
         if let Some(behind) = late.behind
             && self.revision_of(&name).await > behind
         {
             // The bucket has had it since, or something else that is in force.
-            self.ahead().remove(&name);
+            self.ahead.lock().remove(&name);
             return;
         }
         let newest = tokio::time::timeout(limits::STREAM_ANSWER, self.definitions.newest_of(&name)).await;
         let Ok(Ok((_, newest))) = newest else {
-            self.ahead().insert(name, AheadChange { at: now, ..late });
+            self.ahead.lock().insert(name, AheadChange { at: now, ..late });
             return;
         };
         // What only this partition has is left to whoever creates it: it may have messages.
@@ -128,7 +122,7 @@ impl EnforcedDefinitions {
             enforced.revisions.remove(&name);
             enforced.changes = None;
         }
-        self.ahead().remove(&name);
+        self.ahead.lock().remove(&name);
     }
 
     /// Which revision of a definition is in force.
@@ -147,7 +141,7 @@ impl EnforcedDefinitions {
             let reply = client.relay(command, Duration::ZERO).await?;
             if matches!(reply, Reply::Queue(Ok(true))) {
                 let behind = Some(self.revision_of(&name).await);
-                self.ahead().insert(name, AheadChange { at: client.elapsed(), behind });
+                self.ahead.lock().insert(name, AheadChange { at: client.elapsed(), behind });
             }
             doubt.name = None;
             return Ok(reply);

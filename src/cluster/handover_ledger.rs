@@ -2,13 +2,11 @@
 //! it hears of that, with whatever is handed over to it next.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// How long after a request without a certain answer another may be thought to be on its way: longer than servers of NATS keep a
 /// connection that says nothing (they ask twice, after two minutes each).
@@ -40,10 +38,6 @@ struct LateHandover {
 }
 
 impl HandoverLedger {
-    fn targets(&self) -> MutexGuard<'_, BTreeMap<u16, HandoverTarget>> {
-        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What a partition is told with a message, and whether it is asked what it keeps. Of what may arrive there late it is not
     /// told: it would store that again. `None` for a message that is not to be handed over now: while as many as are under way at once
     /// have had no answer, only these are asked for again. Each takes a place at the other partition for long, and these are few.
@@ -53,7 +47,7 @@ impl HandoverLedger {
         number: SequenceNumber,
         now: Duration,
     ) -> Option<(Vec<SequenceNumber>, bool)> {
-        let mut targets = self.targets();
+        let mut targets = self.targets.lock();
         let HandoverTarget { settled, late, has_said } = targets.entry(to).or_default();
         late.retain(|_, late| now.saturating_sub(late.since) < REQUEST_LATE);
         let unanswered = late.values().filter(|late| !late.is_answered).count();
@@ -74,24 +68,24 @@ impl HandoverLedger {
     /// Notes that it is not known whether a request with a message has arrived: it may later.
     pub(crate) fn note_late(&self, to: u16, number: SequenceNumber, now: Duration) {
         let late = LateHandover { since: now, is_answered: false };
-        self.targets().entry(to).or_default().late.insert(number, late);
+        self.targets.lock().entry(to).or_default().late.insert(number, late);
     }
 
     /// Notes that a message was answered for: the partition answers again.
     pub(crate) fn note_answered(&self, to: u16, number: SequenceNumber) {
-        if let Some(late) = self.targets().entry(to).or_default().late.get_mut(&number) {
+        if let Some(late) = self.targets.lock().entry(to).or_default().late.get_mut(&number) {
             late.is_answered = true;
         }
     }
 
     /// Notes what it is to be told, also once more if it may not have heard.
     pub(crate) fn tell(&self, to: u16, settled: impl IntoIterator<Item = SequenceNumber>) {
-        self.targets().entry(to).or_default().settled.extend(settled);
+        self.targets.lock().entry(to).or_default().settled.extend(settled);
     }
 
     /// Notes that it has said what it keeps. False when it had before.
     pub(crate) fn hear(&self, to: u16) -> bool {
-        !std::mem::replace(&mut self.targets().entry(to).or_default().has_said, true)
+        !std::mem::replace(&mut self.targets.lock().entry(to).or_default().has_said, true)
     }
 }
 

@@ -1,8 +1,6 @@
 //! A stream of JetStream as the log of a partition: an entry is a message, and its position is its sequence in the stream.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -43,6 +41,7 @@ use crate::engine::log::LogServer;
 use crate::engine::log::ReadError;
 use crate::error::Fault;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// How long an answer is waited for before the same is asked again.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -299,14 +298,14 @@ impl JetStreamLog {
 
     /// Why an entry waits for the servers, if one has waited for some time.
     pub(crate) fn trouble(&self) -> Option<String> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.refused.lock();
         let (times, why) = &*refused;
         (*times >= limits::LOG_TROUBLE_ATTEMPTS)
             .then(|| format!("the servers have not taken an entry of its log, {times} times in a row: {why}"))
     }
 
     fn note_answer(&self, answer: &AppendAnswer) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.refused.lock();
         *refused = match answer {
             AppendAnswer::Unknown(why) => (refused.0.saturating_add(1), why.clone()),
             _ => (0, String::new()),

@@ -8,12 +8,11 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::task::Poll;
 
 use tokio::sync::Notify;
+
+use crate::mutex::Mutex;
 
 /// The owner that takes what is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +51,9 @@ impl LaneState {
 pub(crate) struct RequestLane(Mutex<LaneState>);
 
 impl RequestLane {
-    fn state(&self) -> MutexGuard<'_, LaneState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The place of a request behind all that came before.
     pub(crate) fn enter(self: &Arc<RequestLane>) -> LanePlace {
-        let (turn, mut state) = (Arc::new(Notify::new()), self.state());
+        let (turn, mut state) = (Arc::new(Notify::new()), self.0.lock());
         let number = state.next;
         state.next += 1;
         state.waiting.insert(number, turn.clone());
@@ -89,7 +84,7 @@ impl LanePlace {
     pub(crate) async fn turn(&mut self) -> Option<LaneRoute> {
         loop {
             {
-                let mut state = self.lane.state();
+                let mut state = self.lane.0.lock();
                 if state.first().is_some_and(|(number, _)| number == self.number) {
                     state.waiting.remove(&self.number);
                     state.under_way += 1;
@@ -117,7 +112,7 @@ impl LanePlace {
     fn on_its_way(&mut self) {
         if self.stage == PlaceStage::Beginning {
             self.stage = PlaceStage::UnderWay;
-            let mut state = self.lane.state();
+            let mut state = self.lane.0.lock();
             state.is_beginning = false;
             state.call_first();
         }
@@ -126,13 +121,13 @@ impl LanePlace {
     /// Notes who has done it: the others are for the same owner.
     pub(crate) fn done_by(&self, route: LaneRoute) {
         if self.is_first {
-            self.lane.state().route = Some(route);
+            self.lane.0.lock().route = Some(route);
         }
     }
 
     /// Goes back to its place, as nothing was done: no other is begun before it.
     pub(crate) fn undone(&mut self) {
-        let mut state = self.lane.state();
+        let mut state = self.lane.0.lock();
         state.is_beginning &= self.stage != PlaceStage::Beginning;
         state.under_way -= usize::from(self.stage != PlaceStage::Waiting);
         state.route = None;
@@ -144,7 +139,7 @@ impl LanePlace {
 
 impl Drop for LanePlace {
     fn drop(&mut self) {
-        let mut state = self.lane.state();
+        let mut state = self.lane.0.lock();
         state.waiting.remove(&self.number);
         state.is_beginning &= self.stage != PlaceStage::Beginning;
         state.under_way -= usize::from(self.stage != PlaceStage::Waiting);

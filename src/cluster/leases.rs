@@ -4,9 +4,7 @@
 //! log takes the entries of one of them.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -37,6 +35,7 @@ use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::watching::BucketWatch;
 use crate::limits;
+use crate::mutex::Mutex;
 
 const NODE_PREFIX: &str = "node.";
 pub(crate) const PARTITION_PREFIX: &str = "partition.";
@@ -114,7 +113,7 @@ impl Leases {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, ClusterState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn own_beat(&self, drains: bool) -> Beat {

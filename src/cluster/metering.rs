@@ -1,11 +1,8 @@
 //! What a partition's engines have cost on this node, each as long as it was the owner's: counters that never go back.
 
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-
 use crate::engine::Client;
 use crate::engine::CommitStats;
+use crate::mutex::Mutex;
 
 /// What a node has counted.
 #[derive(Clone, Debug, Default)]
@@ -41,20 +38,16 @@ struct PartitionCounts {
 }
 
 impl PartitionMeter {
-    fn counted(&self) -> MutexGuard<'_, PartitionCounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that an engine begins.
     pub(crate) fn begin(&self, client: &Client) {
-        let mut counted = self.counted();
+        let mut counted = self.0.lock();
         counted.takeovers += 1;
         counted.serving = Some(client.clone());
     }
 
     /// Notes that it has ended.
     pub(crate) fn end(&self) {
-        let mut counted = self.counted();
+        let mut counted = self.0.lock();
         if let Some(client) = counted.serving.take() {
             counted.past.add(&client.commit_stats());
         }
@@ -62,7 +55,7 @@ impl PartitionMeter {
 
     /// How often an engine has begun, and what all of them have cost.
     pub(crate) fn read(&self) -> (u64, CommitStats) {
-        let counted = self.counted();
+        let counted = self.0.lock();
         let mut commits = counted.past.clone();
         if let Some(client) = &counted.serving {
             commits.add(&client.commit_stats());

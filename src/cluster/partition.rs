@@ -3,9 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
@@ -39,6 +37,7 @@ use crate::engine::log::guarded;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// What a node does with a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -138,7 +137,7 @@ impl Partition {
     }
 
     pub(crate) fn published(&self) -> MutexGuard<'_, SharedPartition> {
-        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+        self.published.lock()
     }
 
     /// The engine, if this node is the owner.

@@ -2,9 +2,6 @@
 
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -12,6 +9,7 @@ use crate::cluster::stop::ClusterStop;
 use crate::engine::log::SnapshotFile;
 use crate::engine::log::SnapshotSource;
 use crate::error::Fault;
+use crate::mutex::Mutex;
 
 /// The file of a partition on this node.
 pub(crate) struct PartitionFile {
@@ -38,19 +36,15 @@ impl PartitionFile {
         PathBuf::from(name)
     }
 
-    fn source(&self) -> MutexGuard<'_, Option<SnapshotSource>> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that it is open.
     pub(crate) fn set_open(&self, source: SnapshotSource) {
-        *self.source() = Some(source);
+        *self.source.lock() = Some(source);
     }
 
     /// Notes that it is closed. It waits until a snapshot that is being written has given way.
     pub(crate) fn set_closed(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
-        *self.source() = None;
+        *self.source.lock() = None;
         self.is_closing.store(false, Ordering::Relaxed);
     }
 
@@ -60,7 +54,7 @@ impl PartitionFile {
     /// [`Fault`] when that cannot be written, a row is damaged, or the file is to be closed before it is done.
     pub(crate) fn write_snapshot(&self, stop: &ClusterStop) -> Result<Option<SnapshotFile>, Fault> {
         let goes_on = || !stop.is_said() && !self.is_closing.load(Ordering::Relaxed);
-        match &*self.source() {
+        match &*self.source.lock() {
             Some(source) => source.write_to(&self.beside(".snapshot"), &goes_on),
             None => Ok(None),
         }
@@ -69,7 +63,7 @@ impl PartitionFile {
     /// Holds it as a snapshot does that is written slowly.
     #[cfg(test)]
     pub(crate) fn held<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _held = self.source();
+        let _held = self.source.lock();
         work()
     }
 }

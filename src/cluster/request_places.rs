@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -13,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::Unavailable;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Of what a request needs places.
 #[derive(Debug, PartialEq, Eq)]
@@ -108,7 +107,7 @@ pub(crate) struct HeldPlaces(Mutex<Vec<(Option<u16>, OwnedSemaphorePermit)>>);
 impl HeldPlaces {
     /// Gives up the place of a part that has ended, while others are under way.
     fn release(&self, partition: u16) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|(part, _)| *part != Some(partition));
+        self.0.lock().retain(|(part, _)| *part != Some(partition));
     }
 }
 

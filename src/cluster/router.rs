@@ -4,9 +4,6 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::task::Context;
@@ -51,6 +48,7 @@ use crate::engine::elsewhere::too_many;
 use crate::engine::elsewhere::verbs::Purge;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::token::LockToken;
 
 /// How long the thread waits for a request before it looks whether the node is stopped.
@@ -401,10 +399,6 @@ impl Router {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<LockToken, Arc<Notify>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Tells a receiver that it has waited long enough, also one of a workflow that another node has.
     async fn withdraw(&self, token: LockToken) {
         if !self.hurry(token)
@@ -417,7 +411,7 @@ impl Router {
 
     /// Tells a receiver on this node that it has waited long enough. Whether it may be here.
     pub(crate) fn hurry(&self, token: LockToken) -> bool {
-        if let Some(hurry) = self.waiting().get(&token) {
+        if let Some(hurry) = self.waiting.lock().get(&token) {
             hurry.notify_one();
         } else if let Some(client) = self.partition(self.places.token(token)).client() {
             client.withdraw(token);
@@ -430,9 +424,9 @@ impl Router {
     /// Lets a receiver be hurried by its token while it waits.
     pub(crate) async fn hurried_by<T>(&self, token: LockToken, work: impl AsyncFnOnce(&Notify) -> T) -> T {
         let hurry = Arc::new(Notify::new());
-        self.waiting().insert(token, hurry.clone());
+        self.waiting.lock().insert(token, hurry.clone());
         let done = work(&hurry).await;
-        self.waiting().remove(&token);
+        self.waiting.lock().remove(&token);
         done
     }
 

@@ -1,28 +1,22 @@
 //! Whether so many NATS servers answer that they can agree on what they take.
 
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+use crate::mutex::Mutex;
 
 /// Whether enough NATS servers answer, as was last heard of all of them.
 #[derive(Default)]
 pub(crate) struct ServerHealth(Mutex<Option<String>>);
 
 impl ServerHealth {
-    fn problem_now(&self) -> MutexGuard<'_, Option<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes how many of all have answered.
     pub(crate) fn note(&self, answered: usize, all: usize) {
-        *self.problem_now() = (!is_majority(answered, all)).then(|| {
+        *self.0.lock() = (!is_majority(answered, all)).then(|| {
             format!("{answered} of {all} NATS servers answer, and nothing is acknowledged before more than half of them do")
         });
     }
 
     /// Why nothing may be acknowledged, if too few of them answer.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.problem_now().clone()
+        self.0.lock().clone()
     }
 }
 

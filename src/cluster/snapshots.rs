@@ -6,9 +6,6 @@ use std::io::Read;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
@@ -44,6 +41,7 @@ use crate::engine::log::SnapshotFile;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
+use crate::mutex::Mutex;
 
 const LIST_PREFIX: &str = "snapshots.";
 
@@ -114,10 +112,6 @@ impl Snapshots {
         Ok(Snapshots { lists, context, objects, stream, bucket, stop, known: Mutex::default() })
     }
 
-    fn known_lists(&self) -> MutexGuard<'_, BTreeMap<u16, (u64, SnapshotList)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Hears which there are until the node is stopped.
     pub(crate) async fn watch(self: Arc<Snapshots>) {
         let watch = BucketWatch::seldom(LIST_PREFIX, "which snapshots there are");
@@ -132,7 +126,7 @@ impl Snapshots {
     }
 
     fn know(&self, partition: u16, revision: u64, list: SnapshotList) {
-        let mut known = self.known_lists();
+        let mut known = self.known.lock();
         if known.get(&partition).is_none_or(|(before, _)| *before < revision) {
             known.insert(partition, (revision, list));
         }
@@ -140,7 +134,7 @@ impl Snapshots {
 
     /// Those of a partition, as far as was heard.
     pub(crate) fn known(&self, partition: u16) -> SnapshotList {
-        self.known_lists().get(&partition).map(|(_, list)| list.clone()).unwrap_or_default()
+        self.known.lock().get(&partition).map(|(_, list)| list.clone()).unwrap_or_default()
     }
 
     /// Those of a partition, as the servers say, with the revision of the list; 0 without one.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::Condvar;
-use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::SetOnce;
+
+use crate::mutex::Mutex;
 
 /// Whether a node is being stopped. Clones say the same.
 #[derive(Clone, Default)]
@@ -26,19 +27,19 @@ struct StopState {
 impl ClusterStop {
     /// Says so to whoever waits, and to whoever asks from now on.
     pub(crate) fn say(&self) {
-        *self.0.is_said.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.0.is_said.lock() = true;
         self.0.changed.notify_all();
         let _ = self.0.told.set(());
     }
 
     /// Whether it was said.
     pub(crate) fn is_said(&self) -> bool {
-        *self.0.is_said.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.is_said.lock()
     }
 
     /// Waits for so long, or until it is said. Whether it was said.
     pub(crate) fn wait(&self, time: Duration) -> bool {
-        let guard = self.0.is_said.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.0.is_said.lock();
         let waited = self.0.changed.wait_timeout_while(guard, time, |is_said| !*is_said);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }

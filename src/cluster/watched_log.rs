@@ -2,9 +2,6 @@
 //! time has passed since then, whatever the wall clocks of the nodes show.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -16,6 +13,7 @@ use crate::engine::log::Log;
 use crate::engine::log::PassedTime;
 use crate::error::Fault;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// A log whose last entry is watched.
 pub(crate) struct WatchedLog<L> {
@@ -54,10 +52,6 @@ impl<L: Log> WatchedLog<L> {
         WatchedLog { log, clock, last: Mutex::default(), taken: watch::Sender::default() }
     }
 
-    fn last(&self) -> MutexGuard<'_, LastEntry> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until the log has taken an entry from here that was offered to it no longer ago than this, or since this is asked: nobody
     /// else had it then. What has taken a log longer than NATS may take says nothing of the present any more.
     pub(crate) async fn taken_within(&self, age: Duration) {
@@ -80,7 +74,7 @@ impl<L: Log> WatchedLog<L> {
 
     /// What is known of the time since the entry at a position was appended, if it is the last.
     pub(crate) fn passed_since(&self, position: u64) -> PassedTime {
-        let (last, now) = (*self.last(), self.clock.elapsed());
+        let (last, now) = (*self.last.lock(), self.clock.elapsed());
         if position == 0 || last.position != position {
             return PassedTime::default();
         }
@@ -96,7 +90,7 @@ impl<L: Log> Log for WatchedLog<L> {
         let asked = self.clock.elapsed();
         self.log.append(entry)?;
         let there_at = self.clock.elapsed();
-        let mut last = self.last();
+        let mut last = self.last.lock();
         last.see(entry.position - 1, asked, asked);
         last.see(entry.position, asked, there_at);
         drop(last);
@@ -111,7 +105,7 @@ impl<L: Log> Log for WatchedLog<L> {
             end = entry.position;
             each(entry)
         })?;
-        self.last().see(end, asked, self.clock.elapsed());
+        self.last.lock().see(end, asked, self.clock.elapsed());
         Ok(())
     }
 
@@ -140,7 +134,7 @@ mod tests {
 
     impl Log for SlowLog {
         fn append(&self, _: Entry<'_>) -> Result<(), Fault> {
-            self.0.advance(*self.1.lock().unwrap());
+            self.0.advance(*self.1.lock());
             Ok(())
         }
 
@@ -165,7 +159,7 @@ mod tests {
         append(1);
         assert!(taken.now_or_never().is_some());
         assert!(log.taken_within(lease).now_or_never().is_none(), "it was offered three leases ago");
-        *slow.1.lock().unwrap() = limits::NATS_ANSWER + lease;
+        *slow.1.lock() = limits::NATS_ANSWER + lease;
         let mut taken = Box::pin(log.taken_within(lease));
         assert!(taken.as_mut().now_or_never().is_none());
         append(2);

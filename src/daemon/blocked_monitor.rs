@@ -5,9 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,6 +24,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Why a workflow does not go on, as far as somebody has to know: its retries, a gap or a hold. `None` when it does.
 pub(crate) fn stop_cause(view: &WorkflowView) -> Option<BlockedCause> {
@@ -160,7 +158,7 @@ impl BlockedMonitor {
     }
 
     fn put(&self, place: BlockedKey, seen: BlockedWorkflow, now: Timestamp) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
             self.has_overlooked.store(true, Ordering::Relaxed);
             return;
@@ -178,7 +176,8 @@ impl BlockedMonitor {
 
     /// Whether some were not noted and there is room for them by now: a walk finds them.
     pub(crate) fn takes_overlooked(&self) -> bool {
-        self.known().len() <= limits::TROUBLES_KNOWN / 2 && self.has_overlooked.swap(false, Ordering::Relaxed)
+        self.known.lock().len() <= limits::TROUBLES_KNOWN / 2
+            && self.has_overlooked.swap(false, Ordering::Relaxed)
     }
 
     /// Walks through all workflows of all queues that are looked after here, page by page, and notes those in trouble.
@@ -237,8 +236,8 @@ impl BlockedMonitor {
         now: Moment,
     ) -> Result<(), QueueError> {
         // Another node looks after those from now on.
-        self.known().retain(|(queue, workflow), _| membership.has(queue, workflow));
-        let places: Vec<BlockedKey> = self.known().keys().cloned().collect();
+        self.known.lock().retain(|(queue, workflow), _| membership.has(queue, workflow));
+        let places: Vec<BlockedKey> = self.known.lock().keys().cloned().collect();
         for (queue, workflow) in places {
             if !membership.answers_for(&queue, &workflow) {
                 continue;
@@ -256,7 +255,7 @@ impl BlockedMonitor {
                 true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
                 false => None,
             };
-            let mut known = self.known();
+            let mut known = self.known.lock();
             let place = (queue, workflow);
             match (still, known.get_mut(&place)) {
                 (Some((cause, view)), Some(known_trouble)) => {
@@ -286,12 +285,12 @@ impl BlockedMonitor {
 
     /// The workflows that are out of the trouble that was notified; they count as notified from now on.
     pub(crate) fn take_recovered(&self) -> Vec<Recovery> {
-        std::mem::take(&mut *self.recovered())
+        std::mem::take(&mut *self.recovered.lock())
     }
 
     /// Keeps a recovery until it is notified, or too many are kept.
     pub(crate) fn put_recovery(&self, recovery: Recovery) {
-        let mut recovered = self.recovered();
+        let mut recovered = self.recovered.lock();
         if recovered.len() < limits::TROUBLES_KNOWN {
             recovered.push(recovery);
         }
@@ -305,7 +304,7 @@ impl BlockedMonitor {
         time_limit: Duration,
         elapsed: Duration,
     ) -> Vec<(WorkflowId, BlockedWorkflow)> {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let mut unreported = Vec::new();
         for ((_, workflow), trouble) in known.iter_mut().filter(|((of, _), _)| of == queue) {
             if !trouble.is_reported && trouble.age(elapsed) >= time_limit {
@@ -318,7 +317,7 @@ impl BlockedMonitor {
 
     /// Takes back that a notification was sent, because it failed.
     pub(crate) fn put_back(&self, queue: &QueueName, workflow: &WorkflowId) {
-        if let Some(trouble) = self.known().get_mut(&(queue.clone(), workflow.clone())) {
+        if let Some(trouble) = self.known.lock().get_mut(&(queue.clone(), workflow.clone())) {
             trouble.is_reported = false;
         }
     }
@@ -326,20 +325,12 @@ impl BlockedMonitor {
     /// All troubles in numbers, when the clock has run so long.
     pub(crate) fn count(&self, elapsed: Duration) -> BlockedCounts {
         let mut troubles = BlockedCounts::default();
-        for ((queue, _), trouble) in self.known().iter() {
+        for ((queue, _), trouble) in self.known.lock().iter() {
             *troubles.by_cause.entry((queue.clone(), trouble.cause)).or_default() += 1;
             troubles.age_max = troubles.age_max.max(trouble.age(elapsed));
             troubles.waiting_max = troubles.waiting_max.max(trouble.waiting);
         }
         troubles
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<BlockedKey, BlockedWorkflow>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn recovered(&self) -> MutexGuard<'_, Vec<Recovery>> {
-        self.recovered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,6 @@
 //! How many workflows wait for a predecessor: no event says that they have begun to, only that it has taken too long.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use crate::api::views::BlockedCause;
 use crate::daemon::blocked_monitor::stop_cause;
@@ -14,6 +12,7 @@ use crate::error::QueueError;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Counts of workflows that wait for a predecessor, as they were found lately.
 #[derive(Default)]
@@ -37,7 +36,7 @@ impl Gaps {
         membership: &Membership,
         queues: &[QueueView],
     ) -> Result<(), QueueError> {
-        let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut walk = self.walk.lock().clone();
         let has_early = |view: &&QueueView| view.counts.early > 0;
         walk.known.retain(|name, _| queues.iter().filter(has_early).any(|view| view.name == *name));
         let mut looks = limits::GAP_LOOKS;
@@ -67,18 +66,18 @@ impl Gaps {
                 after = page.last().and_then(|last| last.workflow_id.clone());
                 if looks == 0 {
                     walk.at = Some((view.name.clone(), after, found));
-                    *self.walk.lock().unwrap_or_else(PoisonError::into_inner) = walk;
+                    *self.walk.lock() = walk;
                     return Ok(());
                 }
             }
         }
-        *self.walk.lock().unwrap_or_else(PoisonError::into_inner) = walk;
+        *self.walk.lock() = walk;
         Ok(())
     }
 
     /// How many were found in each queue.
     pub(crate) fn counts(&self) -> BTreeMap<QueueName, u64> {
-        self.walk.lock().unwrap_or_else(PoisonError::into_inner).known.clone()
+        self.walk.lock().known.clone()
     }
 }
 

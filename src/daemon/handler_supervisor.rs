@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -42,7 +40,7 @@ pub(crate) struct HandlerSupervisor {
     clock: Arc<dyn Clock>,
     drain: Duration,
     /// Queues whose handlers have to pause, as the store says.
-    paused: std::sync::Mutex<PausedQueues>,
+    paused: crate::mutex::Mutex<PausedQueues>,
     /// Set when all shall go: nobody begins any more.
     dismissed: CancellationToken,
     /// Set when those that still run have had their time.
@@ -116,7 +114,7 @@ impl HandlerSupervisor {
             gauges,
             clock,
             drain,
-            paused: std::sync::Mutex::default(),
+            paused: crate::mutex::Mutex::default(),
             dismissed: CancellationToken::new(),
             given_up: CancellationToken::new(),
             leaving: TaskTracker::new(),
@@ -175,7 +173,7 @@ impl HandlerSupervisor {
 
     /// Notes whether the handlers of a queue pause, as its store says; [`HandlerSupervisor::heed`] sees to it.
     pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
-        let mut paused = self.paused();
+        let mut paused = self.paused.lock();
         paused.notes += 1;
         match pause {
             true => paused.names.insert(queue.clone()),
@@ -185,22 +183,18 @@ impl HandlerSupervisor {
 
     /// How often it was noted which queues are paused.
     pub(crate) fn pause_notes(&self) -> u64 {
-        self.paused().notes
+        self.paused.lock().notes
     }
 
     /// Notes which of all queues were seen to be paused, unless something was noted since the look began; those that have changed. On a
     /// cluster another node may have been told.
     pub(crate) fn note_pauses_seen(&self, queues: &[QueueView], notes_before: u64) -> Vec<QueueName> {
-        self.paused().note_seen(paused_of(queues), notes_before)
+        self.paused.lock().note_seen(paused_of(queues), notes_before)
     }
 
     /// Whether the handlers of a queue have to pause.
     pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
-        self.paused().names.contains(queue)
-    }
-
-    fn paused(&self) -> MutexGuard<'_, PausedQueues> {
-        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+        self.paused.lock().names.contains(queue)
     }
 
     /// Why nothing is handed out to the handlers of a queue right now, and until when by the wall clock.

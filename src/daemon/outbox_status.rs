@@ -1,11 +1,9 @@
 //! How far an outbox is copied, and what keeps it from going on, as the API shows it.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-
 use crate::api::views::SourceView;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// How an outbox is.
 #[derive(Debug, Default)]
@@ -85,6 +83,6 @@ impl OutboxStatus {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut OutboxFigures) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::api::views::QueueRatesView;
 use crate::engine::QueueView;
 use crate::id::QueueName;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// The rates of the last hour.
 #[derive(Default)]
@@ -63,7 +62,7 @@ impl HourlyRates {
     /// Notes what the counters of all queues are after so much time.
     pub(crate) fn note(&self, elapsed: Duration, queues: &[QueueView]) {
         let minute = elapsed.as_secs() / 60;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let KnownCounts { series, is_begun } = &mut *known;
         series.retain(|name, _| queues.iter().any(|view| view.name == *name));
         for view in queues {
@@ -83,7 +82,7 @@ impl HourlyRates {
 
     /// The rates of the last hour, oldest minute first.
     pub(crate) fn show(&self) -> Vec<QueueRatesView> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let show = |(name, series): (&QueueName, &Series)| QueueRatesView {
             queue: name.to_string(),
             accepted: series.accepted.iter().copied().collect(),

@@ -11,12 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use serde::Deserialize;
 use serde::Serialize;
+
+use crate::mutex::Mutex;
 
 /// Name of the file in the data folder.
 const FILE: &str = "seriatim.json";
@@ -61,12 +60,12 @@ impl StateFile {
 
     /// What every child of a daemon on this folder carries.
     pub(crate) fn store_id(&self) -> String {
-        self.contents().store_id.clone()
+        self.contents.lock().store_id.clone()
     }
 
     /// The pauses that a daemon before this one has kept here and not in the store.
     pub(crate) fn paused_before(&self) -> BTreeSet<String> {
-        self.contents().paused.clone()
+        self.contents.lock().paused.clone()
     }
 
     /// Forgets them, now that the store has them.
@@ -76,7 +75,7 @@ impl StateFile {
 
     /// By which sources the messages of each queue were placed, as far as it is known.
     pub(crate) fn sources(&self) -> BTreeMap<String, String> {
-        self.contents().sources.clone()
+        self.contents.lock().sources.clone()
     }
 
     /// Notes by which sources messages are placed from now on.
@@ -91,7 +90,7 @@ impl StateFile {
 
     /// Changes the file as a whole, or not at all.
     fn change(&self, change: impl FnOnce(&mut StateFileContents)) -> io::Result<()> {
-        let mut contents = self.contents();
+        let mut contents = self.contents.lock();
         let mut changed = contents.clone();
         change(&mut changed);
         if changed != *contents || !self.folder.join(FILE).exists() {
@@ -99,10 +98,6 @@ impl StateFile {
             *contents = changed;
         }
         Ok(())
-    }
-
-    fn contents(&self) -> MutexGuard<'_, StateFileContents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

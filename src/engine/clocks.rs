@@ -8,8 +8,6 @@
 //! monotonic clock of its own ([`PassedTime`]): its clocks go on from where the other's were, as if one had been set.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,6 +23,7 @@ use crate::engine::rules::due::NextDue;
 use crate::engine::rules::due::shown;
 use crate::engine::store::Stamp;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// How often both clocks are read until they were read at the same moment.
 const READINGS_MAX: usize = 4;
@@ -228,7 +227,7 @@ impl Clocks {
         if less.abs_diff(self.shared.wall_less_engine.load(Ordering::Relaxed)) > SHOWN_WITHIN_MS {
             self.shared.wall_less_engine.store(less, Ordering::Relaxed);
         }
-        let mut steps = self.shared.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = self.shared.steps.lock();
         if *steps != self.steps {
             *steps = self.steps;
         }
@@ -276,7 +275,7 @@ impl SharedClocks {
     }
 
     pub(crate) fn steps(&self) -> ClockSteps {
-        *self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.steps.lock()
     }
 }
 

@@ -1,9 +1,6 @@
 //! One handler for each subject.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -14,6 +11,7 @@ use crate::handlers::exec::Exec;
 use crate::handlers::forward::Forward;
 use crate::handlers::persistent::Persistent;
 use crate::handlers::webhook::Webhook;
+use crate::mutex::Mutex;
 use crate::processor::Assignment;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -73,11 +71,7 @@ impl DispatchPause {
     }
 }
 
-impl RatedHandler {
-    fn bucket(&self) -> MutexGuard<'_, Bucket> {
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl RatedHandler {}
 
 /// The clock's elapsed time as an instant, for buckets.
 fn at(elapsed: Duration) -> Timestamp {
@@ -108,7 +102,7 @@ impl Dispatch {
     /// Why nothing is handed out right now; of several reasons the one that lasts longest.
     pub(crate) fn held_back(&self, elapsed: Duration) -> Option<DispatchPause> {
         let by_rate = self.paced.iter().filter_map(|paced| {
-            let mut bucket = *paced.bucket();
+            let mut bucket = *paced.bucket.lock();
             bucket.advance(paced.rate, at(elapsed));
             let until = bucket.next_at().since(Timestamp::default());
             (bucket.messages() == 0).then_some(DispatchPause::ByRate { until })
@@ -162,7 +156,7 @@ impl Gate for Dispatch {
         }
         // Whose message it will be is not known beforehand, so that any of them has to have room for all.
         let room = self.paced.iter().map(|paced| {
-            let mut bucket = paced.bucket();
+            let mut bucket = paced.bucket.lock();
             bucket.advance(paced.rate, at(elapsed));
             bucket.messages()
         });
@@ -172,7 +166,7 @@ impl Gate for Dispatch {
     fn note(&self, message: &ReceivedMessage) {
         let chosen = self.choose(message);
         if let Some(paced) = self.paced.iter().find(|paced| Some(paced.handler) == chosen) {
-            paced.bucket().take();
+            paced.bucket.lock().take();
         }
     }
 }

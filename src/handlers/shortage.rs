@@ -1,14 +1,12 @@
 //! Programs that cannot be started because the daemon itself is short of something: no fault of the message.
 
 use std::io;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use rustix::io::Errno;
 
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// No more than one line of log in this time.
 const LOG_EVERY: Duration = Duration::from_secs(1);
@@ -38,7 +36,7 @@ struct ShortageState {
 impl Shortage {
     /// Notes that a program could not be started. Those that fail during a pause were handed out before it.
     pub(crate) fn note(&self, elapsed: Duration, (queue, program): (&str, &str), why: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.until <= elapsed {
             state.pause = (state.pause * 2).clamp(limits::START_PAUSE_MIN, limits::START_PAUSE_MAX);
             state.until = elapsed + state.pause;
@@ -59,17 +57,13 @@ impl Shortage {
 
     /// Notes that a program was started.
     pub(crate) fn note_start(&self) {
-        self.state().pause = Duration::ZERO;
+        self.state.lock().pause = Duration::ZERO;
     }
 
     /// Until when nothing is to be handed out, and why.
     pub(crate) fn pauses_until(&self, elapsed: Duration) -> Option<(Duration, String)> {
-        let state = self.state();
+        let state = self.state.lock();
         (state.until > elapsed).then(|| (state.until, state.why.clone()))
-    }
-
-    fn state(&self) -> MutexGuard<'_, ShortageState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,8 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::LazyLock;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -20,6 +18,7 @@ use crate::clock::SystemClock;
 use crate::inbound::connection::Connections;
 use crate::inbound::places::Places;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Listens at an address, and says at which; port 0 takes any that is free.
 pub(crate) async fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
@@ -105,7 +104,7 @@ impl Complaints {
 
     /// Notes a complaint; it is to be told if none was for a second, with how many were not told since.
     fn note(&self, elapsed: Duration) -> Option<u64> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if last.at.is_some_and(|at| elapsed.saturating_sub(at) < limits::COMPLAINTS_EVERY) {
             last.unlogged += 1;
             return None;

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+
+use crate::mutex::Mutex;
 
 /// Places for connections.
 pub(crate) struct Places {
@@ -34,7 +33,7 @@ impl Places {
     /// Takes a place for a connection from an address, if there is one. This machine itself is not limited for itself.
     pub(crate) fn take(self: &Arc<Places>, address: Option<IpAddr>) -> Option<ConnectionPlace> {
         let address = address.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let own = address.map_or(0, |address| counts.by_address.get(&address).copied().unwrap_or_default());
         if counts.all >= self.max || (address.is_some() && own >= self.per_address_max) {
             return None;
@@ -48,17 +47,13 @@ impl Places {
 
     /// How many are taken.
     pub(crate) fn in_use(&self) -> usize {
-        self.counts().all
-    }
-
-    fn counts(&self) -> MutexGuard<'_, PlaceCounts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().all
     }
 }
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        let mut counts = self.places.counts();
+        let mut counts = self.places.counts.lock();
         counts.all -= 1;
         if let Some(address) = self.address
             && let Some(own) = counts.by_address.get_mut(&address)

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use hmac::Hmac;
@@ -22,6 +19,7 @@ use subtle::ConstantTimeEq;
 
 use crate::clock::Clock;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Draws a number that nobody can guess; none when the system has no more.
 pub(crate) type Draw = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
@@ -69,7 +67,7 @@ impl Sessions {
     pub(crate) fn begin(&self, key: &str) -> Option<String> {
         let id = self.fresh_id()?;
         let ends = self.clock.elapsed() + limits::SESSION_MAX;
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.retain(|_, session| session.ends > self.clock.elapsed());
         if known.len() >= limits::SESSIONS_MAX
             && let Some(oldest) = known.iter().min_by_key(|(_, session)| session.ends).map(|(id, _)| *id)
@@ -82,13 +80,13 @@ impl Sessions {
 
     /// The key that was shown in a session.
     pub(crate) fn key_of(&self, id: &str) -> Option<Arc<str>> {
-        let known = self.known();
+        let known = self.known.lock();
         let session = known.get(&hash(id))?;
         (session.ends > self.clock.elapsed()).then(|| session.key.clone())
     }
 
     pub(crate) fn end(&self, id: &str) {
-        self.known().remove(&hash(id));
+        self.known.lock().remove(&hash(id));
     }
 
     /// The token of the forms of a session.
@@ -134,10 +132,6 @@ impl Sessions {
     fn cookie_name(&self, name: &str) -> String {
         format!("seriatim_{name}_{}", self.port)
     }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], PageSession>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn hash(text: &str) -> [u8; 32] {
@@ -178,7 +172,7 @@ mod tests {
         for _ in 0..limits::SESSIONS_MAX {
             sessions.begin("k").unwrap();
         }
-        assert_eq!((sessions.key_of(&first), sessions.known().len()), (None, limits::SESSIONS_MAX));
+        assert_eq!((sessions.key_of(&first), sessions.known.lock().len()), (None, limits::SESSIONS_MAX));
     }
 
     #[test]

@@ -2,14 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::processor::pace::Pace;
 use crate::processor::pool::Consumer;
 
@@ -115,7 +113,7 @@ impl<C: Consumer> JobLine<C> {
     /// Waits until it is time for another receive, and says for how many jobs.
     pub(crate) async fn room(&self) -> usize {
         loop {
-            if let Some(room) = self.state().take_room() {
+            if let Some(room) = self.state.lock().take_room() {
                 return room;
             }
             self.room.notified().await;
@@ -124,7 +122,7 @@ impl<C: Consumer> JobLine<C> {
 
     /// Notes that a receive of up to `max` jobs was answered with so many.
     pub(crate) fn note_answer(&self, (received, max): (usize, usize), elapsed: Duration) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let ahead_max = state.ahead_max;
         state.pace.note_answer(elapsed, ahead_max);
         state.came_short = received < max;
@@ -140,12 +138,12 @@ impl<C: Consumer> JobLine<C> {
 
     /// Whether something waits for a slot.
     pub(crate) fn has_waiting(&self) -> bool {
-        !self.state().waiting.is_empty()
+        !self.state.lock().waiting.is_empty()
     }
 
     /// A slot for a job until it is settled, if there is one.
     pub(crate) fn slot(self: &Arc<JobLine<C>>) -> JobPlace<C> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.free = state.free.checked_sub(1).expect("no more is taken than there are free slots");
         state.in_hand += 1;
         JobPlace { line: self.clone(), kind: Some(PlaceKind::Slot) }
@@ -154,7 +152,7 @@ impl<C: Consumer> JobLine<C> {
     /// A place beside the slots, as long as there is one: the slot stays free for another job.
     pub(crate) fn beside(self: &Arc<JobLine<C>>) -> JobPlace<C> {
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if let Some(beside) = state.beside.checked_sub(1) {
                 state.beside = beside;
                 return JobPlace { line: self.clone(), kind: Some(PlaceKind::Beside) };
@@ -169,7 +167,7 @@ impl<C: Consumer> JobLine<C> {
         jobs: Vec<(usize, C::Begun)>,
         elapsed: Duration,
     ) -> Vec<Ready<C>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.is_closed {
             drop(state);
             jobs.into_iter().for_each(|(_, job)| self.consumer.give_back(job));
@@ -221,7 +219,7 @@ impl<C: Consumer> JobLine<C> {
     /// Lets nothing begin any more, and gives back uncounted what waits.
     pub(crate) fn close(&self) {
         let waiting = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.is_closed = true;
             state.bytes = 0;
             state.in_hand -= state.waiting.len();
@@ -232,7 +230,7 @@ impl<C: Consumer> JobLine<C> {
 
     /// Whether nothing is to begin any more.
     pub(crate) fn is_closed(&self) -> bool {
-        self.state().is_closed
+        self.state.lock().is_closed
     }
 
     /// Gives places of this line back, all at once.
@@ -250,16 +248,12 @@ impl<C: Consumer> JobLine<C> {
 
     /// Changes what is there, and notifies who waits for room if there is some now.
     fn change<T>(&self, change: impl FnOnce(&mut JobLineState<C::Begun>) -> T) -> T {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (before, changed) = (state.room(), change(&mut state));
         if before == 0 && state.room() > 0 {
             self.room.notify_one();
         }
         changed
-    }
-
-    fn state(&self) -> MutexGuard<'_, JobLineState<C::Begun>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

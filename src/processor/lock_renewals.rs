@@ -2,9 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -16,6 +13,7 @@ use crate::engine::Client;
 use crate::engine::Renewal;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::processor::renewal::first_due;
 use crate::processor::renewal::keep_until_lost;
 use crate::processor::renewal::with_wait;
@@ -82,7 +80,7 @@ impl Drop for KeptLock {
         }
         // It may be renewed just now.
         self.signal.end();
-        let removed = self.locks.noted().due.remove(self.due, self.number);
+        let removed = self.locks.noted.lock().due.remove(self.due, self.number);
         // Here the list is free again: this wakes others.
         drop(removed);
     }
@@ -187,7 +185,7 @@ impl LockRenewals {
 
     /// Notes locks, and wakes who watches if one is due before the instant at which the engine does so.
     fn noting<T>(&self, note: impl FnOnce(&mut RenewalNote) -> T) -> T {
-        let mut noted = self.noted();
+        let mut noted = self.noted.lock();
         let kept = note(&mut noted);
         let first = noted.due.first().map(|(due, _)| due);
         let is_earlier = first.is_some_and(|first| noted.next_at.is_none_or(|next_at| first < next_at));
@@ -201,7 +199,7 @@ impl LockRenewals {
     /// Keeps locks no longer, all at once.
     pub(crate) fn let_go(&self, locks: impl Iterator<Item = KeptLock>) {
         let mut removed = Vec::with_capacity(locks.size_hint().0);
-        let mut noted = self.noted();
+        let mut noted = self.noted.lock();
         for mut lock in locks {
             lock.is_let_go = true;
             lock.signal.end();
@@ -216,7 +214,7 @@ impl LockRenewals {
     pub(crate) fn outlast_all(&self) {
         // First for those whose lock is renewed just now.
         self.outlasted.send_replace(true);
-        let noted = self.noted();
+        let noted = self.noted.lock();
         let signals: Vec<Arc<Signal>> = noted.due.iter().map(|lock| lock.signal.clone()).collect();
         drop(noted);
         signals.iter().for_each(|signal| signal.outlast());
@@ -248,14 +246,14 @@ impl LockRenewals {
     }
 
     fn ask_for_first(&self) -> Option<Duration> {
-        let mut noted = self.noted();
+        let mut noted = self.noted.lock();
         noted.next_at = noted.due.first().map(|(until, _)| until);
         noted.next_at
     }
 
     /// Starts to renew the locks that are due.
     fn renew_due(&self) {
-        let due = self.noted().due.take_until(self.client.elapsed());
+        let due = self.noted.lock().due.take_until(self.client.elapsed());
         for lock in due {
             self.client.spawn(lock.keep(self.client.clone(), self.renew_for, self.outlasted.subscribe()));
         }
@@ -263,7 +261,7 @@ impl LockRenewals {
 
     async fn end(&self, unavailable: &Unavailable) -> Infallible {
         let due = {
-            let mut noted = self.noted();
+            let mut noted = self.noted.lock();
             noted.is_over = true;
             noted.due.take_until(Duration::MAX)
         };
@@ -272,10 +270,6 @@ impl LockRenewals {
             lock.give_up(Err(unavailable.clone()));
         }
         std::future::pending().await
-    }
-
-    fn noted(&self) -> MutexGuard<'_, RenewalNote> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

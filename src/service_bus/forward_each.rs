@@ -1,11 +1,10 @@
 //! Sending on what waits in an entity, in its order, and what becomes of messages that do not go on.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use crate::engine::TransactionError;
 use crate::id::SequenceNumber;
+use crate::mutex::Mutex;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 
@@ -54,7 +53,7 @@ pub(crate) struct ToldOnce(Mutex<BTreeSet<SequenceNumber>>);
 impl ToldOnce {
     /// Whether it was not told of this one. It forgets all of them when they are too many.
     pub(crate) fn is_first(&self, number: SequenceNumber) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         if told.len() >= TOLD_MAX {
             told.clear();
         }
@@ -146,7 +145,7 @@ mod tests {
         assert!(numbers().all(|number| told.is_first(number)));
         assert!(told.is_first(SequenceNumber::new(0)));
         assert!(!told.is_first(SequenceNumber::new(0)));
-        assert_eq!(told.0.lock().unwrap().len(), 1);
+        assert_eq!(told.0.lock().len(), 1);
     }
 
     #[tokio::test]

@@ -3,9 +3,6 @@
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -17,6 +14,7 @@ use crate::engine::DeliveryId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::link_window::WindowPlace;
 
@@ -126,7 +124,7 @@ struct HoldsState {
 impl ClientHolds {
     /// Notes holds that were handed out at `now`, in the clock's elapsed time.
     pub(crate) fn add(&self, holds: impl IntoIterator<Item = ClientHold>, now: Duration) {
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         for hold in holds {
             inside.settled.remove(&hold.token);
             inside.by_token.insert(hold.token, hold);
@@ -139,19 +137,19 @@ impl ClientHolds {
 
     /// The hold of a token in a queue.
     pub(crate) fn get(&self, queue: &QueueName, token: LockUuid) -> Option<ClientHold> {
-        self.inside().by_token.get(&token).filter(|hold| hold.queue == *queue).cloned()
+        self.inside.lock().by_token.get(&token).filter(|hold| hold.queue == *queue).cloned()
     }
 
     /// Notes until when, in the clock's elapsed time, a lock was prolonged.
     pub(crate) fn prolong(&self, token: LockUuid, ends_at: Duration) {
-        if let Some(hold) = self.inside().by_token.get_mut(&token) {
+        if let Some(hold) = self.inside.lock().by_token.get_mut(&token) {
             hold.ends_at = ends_at;
         }
     }
 
     /// Notes that a message was settled.
     pub(crate) fn note_settled(&self, token: LockUuid, kind: ClientSettlementKind) {
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         inside.by_token.remove(&token);
         if inside.settled.insert(token, kind).is_none() {
             inside.settled_in_order.push_back(token);
@@ -165,16 +163,12 @@ impl ClientHolds {
 
     /// Forgets a hold that has gone another way.
     pub(crate) fn forget(&self, token: LockUuid) {
-        self.inside().by_token.remove(&token);
+        self.inside.lock().by_token.remove(&token);
     }
 
     /// How a message was settled, if that was lately.
     pub(crate) fn settled(&self, token: LockUuid) -> Option<ClientSettlementKind> {
-        self.inside().settled.get(&token).copied()
-    }
-
-    fn inside(&self) -> MutexGuard<'_, HoldsState> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock().settled.get(&token).copied()
     }
 }
 
@@ -255,7 +249,7 @@ pub(crate) mod tests {
             holds
                 .note_settled(LockUuid::of(delivery(lock, number << 32, 1)), ClientSettlementKind::Completed);
         }
-        assert!(holds.inside().by_token.len() <= limits::SERVICE_BUS_HOLDS_SWEPT_FROM + 1);
-        assert!(holds.inside().settled.len() <= limits::SERVICE_BUS_SETTLED_KEPT);
+        assert!(holds.inside.lock().by_token.len() <= limits::SERVICE_BUS_HOLDS_SWEPT_FROM + 1);
+        assert!(holds.inside.lock().settled.len() <= limits::SERVICE_BUS_SETTLED_KEPT);
     }
 }

@@ -4,9 +4,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use tokio::sync::Notify;
 
@@ -15,6 +12,7 @@ use crate::engine::Client;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::waiting::WaitingLink;
@@ -41,20 +39,16 @@ struct LastWindow {
 impl LastWindows {
     /// The window with which a new link starts.
     fn get(&self, source: &WindowSource, now_ms: u64) -> Option<usize> {
-        self.windows().get(source).filter(|last| now_ms < last.until_ms).map(|last| last.messages)
+        self.by_source.lock().get(source).filter(|last| now_ms < last.until_ms).map(|last| last.messages)
     }
 
     /// Notes a window; those that are of no use any more are forgotten, so that there is at most one for each queue.
     fn note(&self, source: &WindowSource, messages: usize, (now_ms, until_ms): (u64, u64)) {
-        let mut windows = self.windows();
+        let mut windows = self.by_source.lock();
         if !windows.contains_key(source) {
             windows.retain(|_, last| now_ms < last.until_ms);
         }
         windows.insert(source.clone(), LastWindow { messages, until_ms });
-    }
-
-    fn windows(&self) -> MutexGuard<'_, HashMap<WindowSource, LastWindow>> {
-        self.by_source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +134,7 @@ impl LinkWindow {
 
     /// When there may be room although the client says nothing, by the engine's clock.
     pub(crate) fn wakes_at_ms(&self) -> Option<u64> {
-        self.inside().window.wakes_at()
+        self.inside.lock().window.wakes_at()
     }
 
     /// Waits until the client says something.
@@ -151,7 +145,7 @@ impl LinkWindow {
     /// Notes whether the client would take more than it is sent. Dead letters keep nobody waiting.
     pub(crate) fn note_waiting(&self, waits: bool) {
         let (queue, is_dead_letters) = &self.source;
-        let (mut inside, windows) = (self.inside(), &self.meters.full_windows);
+        let (mut inside, windows) = (self.inside.lock(), &self.meters.full_windows);
         match inside.waiting {
             Some(link) if !waits => {
                 windows.forget(queue, link);
@@ -170,7 +164,7 @@ impl LinkWindow {
     pub(crate) fn close(&self) {
         self.with(|window, now_ms| window.expire(now_ms));
         self.note_waiting(false);
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         inside.is_closed = true;
         if std::mem::take(&mut inside.is_counted) {
             self.meters.note_window_gone();
@@ -180,7 +174,7 @@ impl LinkWindow {
 
     fn with<T>(&self, change: impl FnOnce(&mut PrefetchWindow, u64) -> T) -> T {
         let now_ms = whole_millis(self.client.elapsed());
-        let mut inside = self.inside();
+        let mut inside = self.inside.lock();
         let losses_before = inside.window.losses();
         let done = change(&mut inside.window, now_ms);
         let (losses, size) = (inside.window.losses() - losses_before, inside.window.size());
@@ -209,10 +203,6 @@ impl LinkWindow {
                  now; give it less credit (prefetch), or the queue a longer lock"
             );
         }
-    }
-
-    fn inside(&self) -> MutexGuard<'_, WindowState> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,14 +2,12 @@
 //! the engine knows nothing of it and operators ask.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use crate::clock::Timestamp;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// A message that was too large for the last receiver that came to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +37,7 @@ impl TooLargeMessages {
         (bytes, bytes_max): (u64, u64),
         now: Timestamp,
     ) -> bool {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.retain(|_, message| is_fresh(message, now));
         let place = (queue.clone(), number);
         if !known.contains_key(&place)
@@ -57,7 +55,7 @@ impl TooLargeMessages {
 
     /// Forgets a message: somebody has received it.
     pub(crate) fn forget(&self, queue: &QueueName, number: SequenceNumber) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if !known.is_empty() {
             known.remove(&(queue.clone(), number));
         }
@@ -65,15 +63,11 @@ impl TooLargeMessages {
 
     /// Those of a queue, in order of number.
     pub(crate) fn of(&self, queue: &QueueName, now: Timestamp) -> Vec<(SequenceNumber, OversizeEntry)> {
-        let known = self.known();
+        let known = self.known.lock();
         let from = (queue.clone(), SequenceNumber::new(0));
         let of_queue = known.range(from..).take_while(|((of, _), _)| of == queue);
         let fresh = of_queue.filter(|(_, message)| is_fresh(message, now));
         fresh.map(|((_, number), message)| (*number, *message)).collect()
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<(QueueName, SequenceNumber), OversizeEntry>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

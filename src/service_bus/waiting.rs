@@ -2,12 +2,10 @@
 //! because of it.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use crate::clock::Timestamp;
 use crate::id::QueueName;
+use crate::mutex::Mutex;
 
 /// Names a link that waits, as long as the process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +35,7 @@ struct WindowWaits {
 impl FullWindows {
     /// Notes that a link of a queue waits.
     pub(crate) fn note(&self, queue: &QueueName, window: WindowWait) -> WaitingLink {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.links_ever += 1;
         let link = WaitingLink(known.links_ever);
         known.by_link.insert((queue.clone(), link), window);
@@ -46,22 +44,18 @@ impl FullWindows {
 
     /// Notes that a link does not wait any more.
     pub(crate) fn forget(&self, queue: &QueueName, link: WaitingLink) {
-        self.known().by_link.remove(&(queue.clone(), link));
+        self.known.lock().by_link.remove(&(queue.clone(), link));
     }
 
     /// What the links of a queue wait for, if any does.
     pub(crate) fn of(&self, queue: &QueueName) -> Option<WindowWait> {
-        let known = self.known();
+        let known = self.known.lock();
         let of_queue =
             known.by_link.range((queue.clone(), WaitingLink(0))..).take_while(|((of, _), _)| of == queue);
         of_queue.map(|(_, window)| *window).reduce(|one, other| WindowWait {
             messages: one.messages.max(other.messages),
             since: one.since.min(other.since),
         })
-    }
-
-    fn known(&self) -> MutexGuard<'_, WindowWaits> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,6 @@
 //! The journal of the file as the log.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use redb::Database;
 use redb::Durability;
@@ -27,6 +24,7 @@ use crate::engine::store::schema;
 use crate::engine::store::transaction::begin;
 use crate::error::Fault;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// The journal of a file. The lock on the file is what keeps other writers away.
 #[derive(Clone)]
@@ -78,11 +76,7 @@ impl LocalLog {
 
     /// Lets the next commit give back what it frees, and those before it have: it frees much.
     pub(crate) fn give_back_pages(&self) {
-        *self.freed() = FreedPages::default();
-    }
-
-    fn freed(&self) -> MutexGuard<'_, FreedPages> {
-        self.freed.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.freed.lock() = FreedPages::default();
     }
 
     /// Appends an entry whose commit writes nothing else: to the margin, if that takes it.
@@ -141,7 +135,7 @@ impl LocalLog {
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut margin = self.margin.as_ref().map(SharedMargin::lock);
-        let mut freed = self.freed();
+        let mut freed = self.freed.lock();
         let committed = guarded(|| {
             let mut transaction = begin(&self.database, self.options)?;
             transaction.set_durability(durability).map_err(store_fault)?;

@@ -14,9 +14,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use redb::Database;
 use redb::StorageBackend;
@@ -36,6 +34,7 @@ use crate::engine::store::log::Entry;
 use crate::engine::store::log::LogPlace;
 use crate::engine::store::shared_file::SharedFile;
 use crate::error::Fault;
+use crate::mutex::Mutex;
 
 /// What redb's header takes, and where its first region begins; every page has so many bytes.
 const PAGE: usize = 4096;
@@ -79,7 +78,7 @@ pub(crate) struct SharedMargin(Arc<Mutex<Margin>>);
 
 impl SharedMargin {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Margin> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

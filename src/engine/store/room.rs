@@ -8,9 +8,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -18,6 +16,7 @@ use crate::engine::store::space::Space;
 use crate::engine::store::space::StorageRoom;
 use crate::engine::store::space::is_out_of_room;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// A look comes about once a second: after a minute it is tried again whether the ballast can be made.
 const DOUBTED_LOOKS: u32 = 60;
@@ -275,7 +274,7 @@ impl DiskRoom {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, DiskRoomState> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock()
     }
 
     /// Free bytes beside the ballast.

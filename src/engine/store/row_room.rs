@@ -2,11 +2,9 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Rooms that are kept: for the row that is written, for the one behind it, and for the one that is being put together.
 const ROOMS_MAX: usize = 2 + limits::COMMITS_UNDER_WAY;
@@ -19,16 +17,12 @@ pub(crate) struct RowRoom(Arc<Mutex<Vec<Vec<u8>>>>);
 impl RowRoom {
     /// Empty room, as much as was needed before if there is any.
     pub(crate) fn take(&self) -> Vec<u8> {
-        self.lock().pop().unwrap_or_default()
+        self.0.lock().pop().unwrap_or_default()
     }
 
     /// A row that was put together in such room.
     pub(crate) fn filled(&self, bytes: Vec<u8>) -> JournalRow {
         JournalRow { bytes, room: self.clone() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -50,7 +44,7 @@ impl Drop for JournalRow {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        let mut kept = self.room.lock();
+        let mut kept = self.room.0.lock();
         if kept.len() < ROOMS_MAX && bytes.capacity() <= limits::JOURNAL_ROOM_KEPT {
             kept.push(bytes);
         }

@@ -8,9 +8,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -22,6 +19,7 @@ use redb::backends::FileBackend;
 
 use crate::engine::store::room::DiskRoom;
 use crate::engine::store::space::is_out_of_room;
+use crate::mutex::Mutex;
 
 /// What the held-back copy is kept in pieces of.
 const PIECE: usize = 4096;
@@ -77,7 +75,7 @@ impl GatedFile {
 
     /// Opens the gate: what was held back goes to the file, in order.
     pub(crate) fn open(&self) -> io::Result<()> {
-        let mut held_back = self.held_back();
+        let mut held_back = self.held_back.lock();
         for operation in held_back.operations.drain(..) {
             match operation {
                 WriteOperation::Write { offset, data } => self.write_to_file(offset, &data)?,
@@ -102,10 +100,6 @@ impl GatedFile {
 
     fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
-    }
-
-    fn held_back(&self) -> MutexGuard<'_, PendingWrites> {
-        self.held_back.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A piece as the file would have it; beyond the file's end it is zero.
@@ -141,7 +135,7 @@ impl GatedFile {
 
 impl StorageBackend for GatedFile {
     fn len(&self) -> io::Result<u64> {
-        match self.held_back().len {
+        match self.held_back.lock().len {
             Some(len) if !self.is_open() => Ok(len),
             _ => self.file.len(),
         }
@@ -154,7 +148,7 @@ impl StorageBackend for GatedFile {
         if offset + out.len() as u64 > self.len()? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let held_back = self.held_back();
+        let held_back = self.held_back.lock();
         let pieces = offset / PIECE as u64..=(offset + out.len() as u64) / PIECE as u64;
         if held_back.pieces.range(pieces).next().is_none() && offset + out.len() as u64 <= self.file.len()? {
             return self.file.read(offset, out);
@@ -172,7 +166,7 @@ impl StorageBackend for GatedFile {
         if self.is_open() {
             return self.file.set_len(len);
         }
-        let mut held_back = self.held_back();
+        let mut held_back = self.held_back.lock();
         held_back.operations.push(WriteOperation::SetLen(len));
         held_back.pieces.retain(|index, _| index * (PIECE as u64) < len);
         held_back.len = Some(len);
@@ -184,7 +178,7 @@ impl StorageBackend for GatedFile {
             wait(self.sync_delay);
             return self.file.sync_data();
         }
-        self.held_back().operations.push(WriteOperation::Sync);
+        self.held_back.lock().operations.push(WriteOperation::Sync);
         Ok(())
     }
 
@@ -193,7 +187,7 @@ impl StorageBackend for GatedFile {
         if self.is_open() {
             return self.write_to_file(offset, data);
         }
-        let mut held_back = self.held_back();
+        let mut held_back = self.held_back.lock();
         GatedFile::for_each_piece(offset, data.len(), |index, within, place| {
             let mut piece = match held_back.pieces.remove(&index) {
                 Some(piece) => piece,

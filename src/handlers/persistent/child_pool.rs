@@ -1,8 +1,6 @@
 //! What a handler and the keepers of its children share: who has which message.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,6 +28,7 @@ use crate::handlers::persistent::process_pool::Withdrawn;
 use crate::handlers::site::Site;
 use crate::handlers::trace::trace_in;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::processor::Assignment;
 use crate::processor::Failure;
 use crate::processor::Outcome;
@@ -145,7 +144,7 @@ impl ChildPool {
 
     /// Does something with the pool, and then tells those whom it concerns.
     pub(super) fn with_pool<T>(&self, change: impl FnOnce(&mut ProcessPool<Assignment>) -> T) -> T {
-        let mut process_pool = self.process_pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut process_pool = self.process_pool.lock();
         let changed = change(&mut process_pool);
         let described = process_pool.describe();
         drop(process_pool);

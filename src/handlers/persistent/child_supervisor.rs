@@ -3,8 +3,6 @@
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -24,6 +22,7 @@ use crate::handlers::persistent::lines::PipeEnd;
 use crate::handlers::persistent::lines::PipeLines;
 use crate::handlers::variables::Variables;
 use crate::limits;
+use crate::mutex::Mutex;
 
 /// Keeps the child of one slot running until it is stopped.
 pub(super) struct ChildSupervisor {
@@ -135,7 +134,7 @@ impl ChildSupervisor {
             let living = self.run(&mut group, stdin, &mut lines);
             beside(living, complaining).await
         };
-        let last_words = last_words.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let last_words = last_words.into_inner();
         let (exit, name) = (describe(&status), self.shared_pool.program.name());
         let why = match &cause {
             ChildEnd::Garbage(garbage) => format!("{name} answered {garbage}"),
@@ -238,7 +237,7 @@ impl ChildSupervisor {
                 let line = answer::legible(line);
                 let (queue, program) = (self.shared_pool.program.queue(), self.shared_pool.program.name());
                 tracing::info!(queue, program, line, "a persistent handler wrote a line");
-                *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+                *last_words.lock() = line;
             });
             match ended.await {
                 Ok(()) | Err(PipeEnd::TooLong) => {}

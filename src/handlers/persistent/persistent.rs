@@ -1,8 +1,6 @@
 //! A handler that asks one of several children that run on.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -17,6 +15,7 @@ use crate::handlers::persistent::child_supervisor::ChildSupervisor;
 use crate::handlers::persistent::process_pool::ProcessPool;
 use crate::handlers::site::Site;
 use crate::limits;
+use crate::mutex::Mutex;
 use crate::processor::Assignment;
 use crate::processor::Taker;
 
@@ -67,8 +66,7 @@ impl Persistent {
     pub(crate) async fn close(&self) {
         self.turn_away();
         self.stop.send_replace(true);
-        let child_supervisors =
-            std::mem::take(&mut *self.child_supervisors.lock().unwrap_or_else(PoisonError::into_inner));
+        let child_supervisors = std::mem::take(&mut *self.child_supervisors.lock());
         child_supervisors.join_all().await;
     }
 }

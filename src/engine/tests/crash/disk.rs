@@ -2,13 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use redb::StorageBackend;
 
 use crate::engine::tests::crash::image::Image;
+use crate::mutex::Mutex;
 
 /// One thing that was done to a disk.
 #[derive(Clone, Debug)]
@@ -71,44 +69,40 @@ impl Disk {
         Disk(Arc::new(Mutex::new(platter)))
     }
 
-    fn platter(&self) -> MutexGuard<'_, Platter> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is on it, synced or not.
     pub(crate) fn image(&self) -> Image {
-        self.platter().image.clone()
+        self.0.lock().image.clone()
     }
 
     /// What was on it at the last sync.
     pub(crate) fn synced(&self) -> Image {
-        self.platter().synced.clone()
+        self.0.lock().synced.clone()
     }
 
     /// How many operations were done, reads not counted.
     pub(crate) fn ops(&self) -> usize {
-        self.platter().ops
+        self.0.lock().ops
     }
 
     /// How many reads were done.
     pub(crate) fn reads(&self) -> usize {
-        self.platter().reads
+        self.0.lock().reads
     }
 
     /// Cuts the power after so many more operations.
     pub(crate) fn cut_after(&self, ops: usize) {
-        let mut platter = self.platter();
+        let mut platter = self.0.lock();
         platter.trouble = Some(Trouble::GoneFrom(platter.ops + ops));
     }
 
     /// Whether it has failed as it was told to.
     pub(crate) fn has_failed(&self) -> bool {
-        self.platter().has_failed
+        self.0.lock().has_failed
     }
 
     /// What was done to it, from the start.
     pub(crate) fn take_log(&self) -> Vec<Op> {
-        self.platter().log.take().unwrap_or_default()
+        self.0.lock().log.take().unwrap_or_default()
     }
 }
 
@@ -143,11 +137,11 @@ impl Platter {
 
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.platter().image.len() as u64)
+        Ok(self.0.lock().image.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut platter = self.platter();
+        let mut platter = self.0.lock();
         let read = platter.reads;
         platter.reads += 1;
         if platter.trouble == Some(Trouble::ShortReadAt(read)) {
@@ -159,7 +153,7 @@ impl StorageBackend for Disk {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut platter = self.platter();
+        let mut platter = self.0.lock();
         platter.count(false)?;
         platter.record(|| Op::SetLen(place(len)));
         platter.image.set_len(place(len));
@@ -167,7 +161,7 @@ impl StorageBackend for Disk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut platter = self.platter();
+        let mut platter = self.0.lock();
         platter.count(true)?;
         platter.record(|| Op::Sync);
         platter.synced = platter.image.clone();
@@ -175,7 +169,7 @@ impl StorageBackend for Disk {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut platter = self.platter();
+        let mut platter = self.0.lock();
         platter.count(false)?;
         platter.record(|| Op::Write { offset: place(offset), data: data.into() });
         platter.image.write(place(offset), data);

@@ -2,9 +2,6 @@
 //! they have acknowledged they keep.
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use crate::engine::store::log::EachEntry;
 use crate::engine::store::log::Entry;
@@ -13,6 +10,7 @@ use crate::engine::store::shared_log::Bounds;
 use crate::engine::store::shared_log::LogServer;
 use crate::engine::store::shared_log::ReadError;
 use crate::engine::tests::crash::random::Random;
+use crate::mutex::Mutex;
 
 /// The servers. Clones are the same servers, as other nodes reach them.
 #[derive(Clone)]
@@ -55,47 +53,43 @@ impl Servers {
         })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Leaves out an entry wherever many are read at once.
     pub(crate) fn hide(&self, position: u64) {
-        self.state().hidden = Some(position);
+        self.0.lock().hidden = Some(position);
     }
 
     /// Loses an entry in the middle.
     pub(crate) fn lose(&self, position: u64) {
-        self.state().lost = Some(position);
+        self.0.lock().lost = Some(position);
     }
 
     /// Loses what comes behind a position.
     pub(crate) fn cut(&self, position: u64) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let kept = usize::try_from(position + 1 - state.first).unwrap();
         state.entries.truncate(kept);
     }
 
     /// Flips a bit of an entry for good.
     pub(crate) fn flip(&self, position: u64, bit: usize) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let index = usize::try_from(position - state.first).unwrap();
         state.entries[index][bit / 8] ^= 1 << (bit % 8);
     }
 
     /// Plants the bug that any entry is appended, whatever position it expects.
     pub(crate) fn take_anything(&self) {
-        self.state().takes_anything = true;
+        self.0.lock().takes_anything = true;
     }
 
     pub(crate) fn last(&self) -> u64 {
-        self.state().last()
+        self.0.lock().last()
     }
 
     /// The bytes of the largest entry.
     #[cfg(feature = "cluster")]
     pub(crate) fn largest_entry(&self) -> usize {
-        self.state().entries.iter().map(Vec::len).max().unwrap_or(0)
+        self.0.lock().entries.iter().map(Vec::len).max().unwrap_or(0)
     }
 }
 
@@ -137,7 +131,7 @@ impl State {
 
 impl LogServer for Servers {
     fn append(&self, entry: Entry<'_>) -> AppendAnswer {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if !state.misbehaves {
             return state.take(entry.position, entry.bytes);
         }
@@ -169,7 +163,7 @@ impl LogServer for Servers {
     }
 
     fn bounds(&self) -> Result<Bounds, String> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.misbehaves && state.random.once_in(6) {
             return Err("no answer".to_owned());
         }
@@ -179,7 +173,7 @@ impl LogServer for Servers {
     }
 
     fn entry_at(&self, position: u64) -> Result<Option<Vec<u8>>, String> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.let_late_in();
         if state.misbehaves && state.random.once_in(6) {
             return Err("no answer".to_owned());
@@ -190,7 +184,7 @@ impl LogServer for Servers {
 
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
         let (entries, breaks_off) = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             let seen = state.last().saturating_sub(state.lag());
             let hole = match state.misbehaves && state.random.once_in(4) {
                 true => position + state.random.below(6),
@@ -212,7 +206,7 @@ impl LogServer for Servers {
     }
 
     fn trim(&self, through: u64) -> Result<(), String> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let gone = usize::try_from(through + 1 - state.first).unwrap();
         state.entries.drain(..gone);
         state.first = through + 1;

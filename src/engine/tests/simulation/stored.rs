@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -29,6 +27,7 @@ use crate::engine::tests::simulation::view::expect;
 use crate::engine::turn::QueuedCommand;
 use crate::engine::verify::verify::verify;
 use crate::engine::writer::Writer;
+use crate::mutex::Mutex;
 
 /// A clock that shows what it is told.
 #[derive(Clone)]
@@ -36,7 +35,7 @@ struct Shown(Arc<Mutex<ClockReading>>);
 
 impl Shown {
     fn at(&self) -> ClockReading {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 
@@ -99,7 +98,7 @@ impl Stored {
         questions: &[Question],
         more: bool,
     ) -> bool {
-        *self.clock.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        *self.clock.0.lock() = at;
         let mut is_done = true;
         for _ in 0..sweeps {
             is_done &= self.writer.serve(Vec::new(), Vec::new(), Vec::new()).is_ok();
