@@ -24,9 +24,9 @@ use tokio::process::Command;
 
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::failure::CliFailure;
+use crate::cli::insistence::CUT_OFF;
 use crate::cli::insistence::asked_again;
 use crate::cli::out::write_unless_unread;
-use crate::cli::serve::CUT_OFF;
 
 /// NATS servers of a cluster that has more than one node: as many as can lose one.
 const SERVERS: usize = 3;

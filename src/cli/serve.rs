@@ -21,6 +21,7 @@ use crate::cli::arguments::serve::RunArguments;
 #[cfg(feature = "cluster")]
 use crate::cli::dev_cluster;
 use crate::cli::failure::CliFailure;
+use crate::cli::insistence::CUT_OFF;
 use crate::cli::insistence::asked_again;
 use crate::cli::limits;
 use crate::cli::logs;
@@ -41,10 +42,6 @@ const DEMO: [(&str, &str); 7] = [
     ("shipments.toml", include_str!("../../workflows/shipments.toml")),
     ("tell.py", include_str!("../../workflows/tell.py")),
 ];
-
-/// What is said where a drain was cut off.
-pub(crate) const CUT_OFF: &str = "cannot stop in order: the drain was cut off; what was handed out is offered again when the daemon \
-                                  is back, with its count";
 
 /// How a daemon has ended.
 enum ServeEnd {

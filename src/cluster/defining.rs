@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::cluster::definition_change::DefinitionChange;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
-use crate::cluster::queue_change::QueueChange;
 use crate::cluster::router::Router;
 use crate::cluster::splitting::partly;
 use crate::cluster::stop::pause;
@@ -53,12 +53,12 @@ impl Router {
 
     /// `None` when somebody else has changed the same queue at the same moment: it has to be judged anew.
     async fn define_unless_overtaken(&self, command: Command) -> Result<Option<Reply>, Unavailable> {
-        let (name, change) = QueueChange::of(&command).ok_or_else(Unavailable::nonsense)?;
+        let (name, change) = DefinitionChange::of(&command).ok_or_else(Unavailable::nonsense)?;
         let name = name.clone();
         let Some((revision, found)) = self.entry_to_change(&name).await? else { return Ok(None) };
         if let Some(QueueDefinition::Topic { name, .. }) = found {
             let refusal = match change {
-                QueueChange::Create(_) => QueueRefusal::NameIsTopic(name),
+                DefinitionChange::Create(_) => QueueRefusal::NameIsTopic(name),
                 _ => QueueRefusal::QueueNotFound(name),
             };
             return Ok(Some(Reply::Queue(Err(refusal))));
@@ -68,10 +68,10 @@ impl Router {
             _ => None,
         };
         match (change, there) {
-            (QueueChange::Create(options), Some((known, _))) if known != options => {
+            (DefinitionChange::Create(options), Some((known, _))) if known != options => {
                 Ok(Some(Reply::Queue(Err(QueueRefusal::QueueExists(name)))))
             }
-            (QueueChange::Create(options), there) => {
+            (DefinitionChange::Create(options), there) => {
                 if revision == 0 {
                     self.definitions.check_new_name()?;
                 }
@@ -80,17 +80,17 @@ impl Router {
                 self.decide(command, definition, revision).await
             }
             (_, None) => Ok(Some(Reply::Queue(Err(QueueRefusal::QueueNotFound(name))))),
-            (QueueChange::Options(options), Some((known, _))) if known.order != options.order => {
+            (DefinitionChange::Options(options), Some((known, _))) if known.order != options.order => {
                 // Whether each partition could do it is not known before all have.
                 Err(Unavailable::Unsupported(ORDER_STAYS))
             }
-            (QueueChange::Options(options), Some((_, paused))) => {
+            (DefinitionChange::Options(options), Some((_, paused))) => {
                 self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
             }
-            (QueueChange::Pause(paused), Some((options, _))) => {
+            (DefinitionChange::Pause(paused), Some((options, _))) => {
                 self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
             }
-            (QueueChange::Delete, Some(_)) => self.delete(command, name, revision).await,
+            (DefinitionChange::Delete, Some(_)) => self.delete(command, name, revision).await,
         }
     }
 

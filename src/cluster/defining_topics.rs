@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::cluster::definition_change::DefinitionChange;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
-use crate::cluster::queue_change::QueueChange;
 use crate::cluster::router::Router;
 use crate::cluster::splitting::partly;
 use crate::cluster::topic_ask::TopicAsk;
@@ -125,7 +125,7 @@ impl Router {
                 return Ok(Ok(Some(QueueDefinition::Topic { name: name.clone(), plan })));
             }
             TopicAsk::Topic(_) => TopicRefusal::TopicNotFound(name.clone()),
-            TopicAsk::Subscription { queue, change: QueueChange::Create(_), .. } => {
+            TopicAsk::Subscription { queue, change: DefinitionChange::Create(_), .. } => {
                 return Ok(Err(Reply::Queue(Err(QueueRefusal::NotSubscribed(queue.clone())))));
             }
             TopicAsk::Subscription { queue, .. } => {
@@ -154,9 +154,9 @@ impl Router {
 }
 
 /// Refuses another order: whether each partition could have it is not known before all have.
-fn check_order(known: Option<&SubscriptionPlan>, change: &QueueChange) -> Result<(), Unavailable> {
+fn check_order(known: Option<&SubscriptionPlan>, change: &DefinitionChange) -> Result<(), Unavailable> {
     match (known, change) {
-        (Some(known), QueueChange::Options(options)) if known.options.order != options.order => {
+        (Some(known), DefinitionChange::Options(options)) if known.options.order != options.order => {
             Err(Unavailable::Unsupported(ORDER_STAYS))
         }
         _ => Ok(()),

@@ -5,9 +5,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cluster::definition_change::DefinitionChange;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::definitions::QueueDefinitions;
-use crate::cluster::queue_change::QueueChange;
 use crate::cluster::topic_ask::TopicAsk;
 use crate::cluster::topic_changes::enforce_topic;
 use crate::cluster::topic_changes::remove_topic;
@@ -249,10 +249,10 @@ fn left_of_topic(
         TopicAsk::Subscription { name, change, .. } => {
             let known = plan.subscriptions.iter().find(|known| known.name == *name);
             let is_so = match (change, known) {
-                (QueueChange::Delete, known) => known.is_none(),
-                (QueueChange::Pause(paused), Some(known)) => known.paused == *paused,
-                (QueueChange::Options(options), Some(known)) => known.options == *options,
-                (QueueChange::Create(_), _) => true,
+                (DefinitionChange::Delete, known) => known.is_none(),
+                (DefinitionChange::Pause(paused), Some(known)) => known.paused == *paused,
+                (DefinitionChange::Options(options), Some(known)) => known.options == *options,
+                (DefinitionChange::Create(_), _) => true,
                 (_, None) => false,
             };
             is_so.then_some(command)

@@ -1,6 +1,6 @@
 //! What is asked of a topic, by the command that asks it.
 
-use crate::cluster::queue_change::QueueChange;
+use crate::cluster::definition_change::DefinitionChange;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::TopicChange;
@@ -11,7 +11,7 @@ use crate::id::SubscriptionName;
 /// What is asked of a topic.
 pub(crate) enum TopicAsk {
     Topic(TopicChange),
-    Subscription { queue: QueueName, name: SubscriptionName, change: QueueChange },
+    Subscription { queue: QueueName, name: SubscriptionName, change: DefinitionChange },
 }
 
 impl TopicAsk {
@@ -22,7 +22,7 @@ impl TopicAsk {
                 Some((name.clone(), TopicAsk::Topic(change.clone())))
             }
             _ => {
-                let (queue, change) = QueueChange::of(command)?;
+                let (queue, change) = DefinitionChange::of(command)?;
                 let (topic, name) = queue.subscription()?;
                 Some((topic, TopicAsk::Subscription { queue: queue.clone(), name, change }))
             }
@@ -33,7 +33,7 @@ impl TopicAsk {
     pub(crate) fn ends_something(&self) -> bool {
         match self {
             TopicAsk::Topic(change) => matches!(change, TopicChange::Delete),
-            TopicAsk::Subscription { change, .. } => matches!(change, QueueChange::Delete),
+            TopicAsk::Subscription { change, .. } => matches!(change, DefinitionChange::Delete),
         }
     }
 

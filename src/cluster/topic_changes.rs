@@ -1,7 +1,7 @@
 //! What changes of a topic make of its plan, and a plan in an engine.
 
 use crate::clock::Timestamp;
-use crate::cluster::queue_change::QueueChange;
+use crate::cluster::definition_change::DefinitionChange;
 use crate::engine::Client;
 use crate::engine::elsewhere::SubscriptionPlan;
 use crate::engine::elsewhere::TopicChange;
@@ -99,25 +99,25 @@ impl PlannedTopic<'_> {
         &self,
         queue: &QueueName,
         subscription: &SubscriptionName,
-        change: QueueChange,
+        change: DefinitionChange,
     ) -> Result<Option<TopicPlan>, QueueRefusal> {
         let mut plan = self.plan.clone();
         let at = match (self.place(subscription), &change) {
             (Ok(at), _) => at,
-            (Err(_), QueueChange::Create(_)) => return Err(QueueRefusal::NotSubscribed(queue.clone())),
+            (Err(_), DefinitionChange::Create(_)) => return Err(QueueRefusal::NotSubscribed(queue.clone())),
             (Err(_), _) => return Err(QueueRefusal::QueueNotFound(queue.clone())),
         };
         let known = &mut plan.subscriptions[at];
         match change {
-            QueueChange::Create(options) if known.options != options => {
+            DefinitionChange::Create(options) if known.options != options => {
                 return Err(QueueRefusal::QueueExists(queue.clone()));
             }
-            QueueChange::Create(_) => return Ok(None),
-            QueueChange::Options(options) if known.options == options => return Ok(None),
-            QueueChange::Options(options) => known.options = options,
-            QueueChange::Pause(paused) if known.paused == paused => return Ok(None),
-            QueueChange::Pause(paused) => known.paused = paused,
-            QueueChange::Delete => drop(plan.subscriptions.remove(at)),
+            DefinitionChange::Create(_) => return Ok(None),
+            DefinitionChange::Options(options) if known.options == options => return Ok(None),
+            DefinitionChange::Options(options) => known.options = options,
+            DefinitionChange::Pause(paused) if known.paused == paused => return Ok(None),
+            DefinitionChange::Pause(paused) => known.paused = paused,
+            DefinitionChange::Delete => drop(plan.subscriptions.remove(at)),
         }
         Ok(Some(plan))
     }

@@ -7,7 +7,7 @@ use crate::queue::QueueOptions;
 
 /// What changes of the definition of a queue, or of that of a subscription.
 #[derive(Clone, Debug)]
-pub(crate) enum QueueChange {
+pub(crate) enum DefinitionChange {
     /// It is made; of one that is there, it is said again what it is.
     Create(Box<QueueOptions>),
     Options(Box<QueueOptions>),
@@ -15,20 +15,20 @@ pub(crate) enum QueueChange {
     Delete,
 }
 
-impl QueueChange {
+impl DefinitionChange {
     /// What a command changes of which queue, if that is what it does.
-    pub(crate) fn of(command: &Command) -> Option<(&QueueName, QueueChange)> {
+    pub(crate) fn of(command: &Command) -> Option<(&QueueName, DefinitionChange)> {
         match command.asked() {
             Command::CreateQueue(verbs::CreateQueue { name, options }) => {
-                Some((name, QueueChange::Create(options.clone())))
+                Some((name, DefinitionChange::Create(options.clone())))
             }
             Command::ChangeQueue(verbs::ChangeQueue { name, options }) => {
-                Some((name, QueueChange::Options(options.clone())))
+                Some((name, DefinitionChange::Options(options.clone())))
             }
             Command::PauseQueue(verbs::PauseQueue { name, paused }) => {
-                Some((name, QueueChange::Pause(*paused)))
+                Some((name, DefinitionChange::Pause(*paused)))
             }
-            Command::DeleteQueue(verbs::DeleteQueue { name }) => Some((name, QueueChange::Delete)),
+            Command::DeleteQueue(verbs::DeleteQueue { name }) => Some((name, DefinitionChange::Delete)),
             _ => None,
         }
     }
