@@ -8,6 +8,9 @@ pub const SOURCE_ROWS_AT_ONCE: usize = 1_000;
 /// Bytes of rows that are copied in one transaction, and so are in memory at once; a single row may have more.
 pub const SOURCE_BYTES_AT_ONCE: usize = 8 * 1024 * 1024;
 
+/// The longest text in a column beside the body that is read: no ID, subject or properties of a message can be as long.
+pub const SOURCE_TEXT_BYTES_MAX: usize = 1024 * 1024;
+
 /// Most messages that wait beside a source for other partitions before no more is copied: a few turns of it.
 pub const SOURCE_OUTBOX_MAX: u64 = 5_000;
 

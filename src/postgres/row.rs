@@ -5,6 +5,7 @@ use serde_json::Value;
 use tokio_postgres::Row;
 
 use crate::header::PropertyValue;
+use crate::limits;
 use crate::message::Message;
 use crate::postgres::table::BodyKind;
 
@@ -30,14 +31,13 @@ pub(crate) fn message(
     numbers_are_ids: bool,
 ) -> Result<OutboxRow, (i64, String)> {
     let id: i64 = row.get(0);
+    let bytes = length(&row.get::<_, Vec<Option<i32>>>(8)).map_err(|problem| (id, problem))?;
     let text = |column: usize| row.get::<_, Option<&str>>(column);
     let body_bytes = match body {
         BodyKind::Bytes => row.get::<_, Option<&[u8]>>(1).map(Bytes::copy_from_slice),
         BodyKind::Json | BodyKind::Text => text(1).map(|text| Bytes::copy_from_slice(text.as_bytes())),
     };
-    let body_bytes = body_bytes.unwrap_or_default();
-    let mut bytes = body_bytes.len();
-    let mut message = Message::new(body_bytes);
+    let mut message = Message::new(body_bytes.unwrap_or_default());
     if body == BodyKind::Json {
         message = message.content_type("application/json");
     }
@@ -64,12 +64,32 @@ pub(crate) fn message(
         message = message.subject(subject);
     }
     if let Some(written) = text(7) {
-        bytes += written.len();
         for (name, value) in properties(written).map_err(|problem| (id, problem))? {
             message = message.property(name, value);
         }
     }
     Ok(OutboxRow { id, message, bytes })
+}
+
+/// What the columns of a row that is no number are, in their order.
+const COLUMNS: [&str; 7] =
+    ["body", "workflow ID", "position", "predecessor", "message ID", "subject", "properties"];
+
+/// How many bytes the columns have together, each of which has so many; what is wrong with one that was left out.
+fn length(lengths: &[Option<i32>]) -> Result<usize, String> {
+    let mut all = 0;
+    for (what, length) in COLUMNS.iter().zip(lengths) {
+        let length = usize::try_from(length.unwrap_or_default()).unwrap_or(usize::MAX);
+        let (max, who) = match *what {
+            "body" => (limits::BODY_BYTES_CEILING, "no queue takes"),
+            _ => (limits::SOURCE_TEXT_BYTES_MAX, "no message can have"),
+        };
+        if length > max {
+            return Err(format!("{what} has {length} bytes; {who} that many"));
+        }
+        all += length;
+    }
+    Ok(all)
 }
 
 /// Properties are an object of text, numbers and truths; what is null is not there.

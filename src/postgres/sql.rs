@@ -123,16 +123,16 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Reads the rows behind a number, in order. The body stays as it is; everything else comes as text.
+/// Reads the rows behind a number, in order. The body stays as it is; everything else comes as text. What no message can have is left
+/// out, so that it need not be sent; the last column has the length of each of the others in bytes.
 pub(crate) fn select(table: &TableName, columns: &OutboxColumns, is_body_bytes: bool) -> String {
     let text = |column: &Option<String>| match column {
-        Some(column) => format!("{}::text", quoted(column)),
+        Some(column) => format!("o.{}::text", quoted(column)),
         None => "null::text".to_owned(),
     };
-    let id = quoted(&columns.id);
     let body = match is_body_bytes {
-        true => quoted(&columns.body),
-        false => format!("{}::text", quoted(&columns.body)),
+        true => format!("o.{}", quoted(&columns.body)),
+        false => format!("o.{}::text", quoted(&columns.body)),
     };
     let others = [
         &columns.workflow_id,
@@ -141,12 +141,22 @@ pub(crate) fn select(table: &TableName, columns: &OutboxColumns, is_body_bytes: 
         &columns.message_id,
         &columns.subject,
         &columns.properties,
-    ]
-    .map(text)
-    .join(", ");
-    let table = table.quoted();
+    ];
+    let read: Vec<String> = std::iter::once(body).chain(others.map(text)).collect();
+    let each = |write: &dyn Fn(usize, &str) -> String| {
+        read.iter().enumerate().map(|(at, column)| write(at, column)).collect::<Vec<_>>().join(", ")
+    };
+    let named = each(&|at, column| format!("{column} as c{at}"));
+    let bounded = each(&|at, _| {
+        let max = if at == 0 { limits::BODY_BYTES_CEILING } else { limits::SOURCE_TEXT_BYTES_MAX };
+        format!("case when octet_length(r.c{at}) <= {max} then r.c{at} end")
+    });
+    let lengths = each(&|at, _| format!("octet_length(r.c{at})"));
+    let (id, table) = (quoted(&columns.id), table.quoted());
+    // With an offset, what is made text is made so once.
     format!(
-        "select {id}::int8, {body}, {others} from {table} where {id} > $1::int8 order by {id} limit $2::int8"
+        "select o.{id}::int8, {bounded}, array[{lengths}] from {table} o \
+         cross join lateral (select {named} offset 0) r where o.{id} > $1::int8 order by o.{id} limit $2::int8"
     )
 }
 

@@ -185,6 +185,29 @@ fn rows_that_are_large_are_copied_over_connections_that_could_not_carry_all_that
 }
 
 #[test]
+fn a_row_that_no_message_can_hold_is_named_and_never_sent() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    let way = breaking_way(server.port, 1024 * 1024);
+    let definition = definition_of(&server, "").replace(&server.port.to_string(), &way.to_string());
+    fixture.write("orders.toml", &definition);
+    insert(&session, "a", 1);
+    session.run("insert into outbox (order_id, payload) values ('a', to_jsonb(repeat('x', 70000000)))");
+    insert(&session, "a", 3);
+    let daemon = fixture.start();
+    let told = |problem: &str| {
+        let problem = format!("cannot copy row 2 of PostgreSQL table outbox: {problem}");
+        source(&daemon, |source| source["problem"] == problem);
+    };
+    told("body has 70000002 bytes; no queue takes that many");
+    session.run("update outbox set payload = '2', order_id = repeat('w', 2000000) where id = 2");
+    told("workflow ID has 2000000 bytes; no message can have that many");
+    session.run("update outbox set order_id = 'a' where id = 2");
+    wait_for_stored(&daemon, 3);
+    assert_eq!(bodies(&daemon, 9), [1, 2, 3]);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn positions_come_from_a_column_and_a_row_that_cannot_be_sent_stands_still_where_it_is() {
     let Some((server, session, fixture)) = shop("") else { return };
     let more = "copied_rows = \"keep\"\n";
