@@ -24,7 +24,6 @@ use tokio::process::Command;
 
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::failure::CliFailure;
-use crate::cli::insistence::CUT_OFF;
 use crate::cli::insistence::asked_again;
 use crate::cli::out::write_unless_unread;
 
@@ -70,7 +69,7 @@ pub(crate) fn run(
         supervise(&mut running, &mut signals).await;
         match stop(running, &mut signals).await {
             true => Ok(true),
-            false => Err(CliFailure::Other(CUT_OFF.into())),
+            false => Err(CliFailure::CutOff),
         }
     })
 }

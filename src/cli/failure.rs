@@ -12,7 +12,7 @@ use seriatim::remote::RemoteError;
 pub(crate) const BROKEN: u8 = 1;
 /// Exit code: the arguments are wrong.
 pub(crate) const MISUSED: u8 = 2;
-/// Exit code: it could not run, or could not reach the daemon.
+/// Exit code: it could not run, could not reach the daemon, or was not let end in order.
 pub(crate) const CANNOT_RUN: u8 = 3;
 
 /// Exit code: the daemon ran, and a fault of the disk or the store stopped it.
@@ -35,6 +35,8 @@ pub(crate) enum CliFailure {
     Remote { what: String, error: RemoteError },
     /// A fault has stopped the engine.
     Fault(Fault),
+    /// A daemon was told a second time to stop, before it was drained.
+    CutOff,
     /// Anything else.
     Other(Box<dyn Error>),
 }
@@ -57,7 +59,7 @@ impl CliFailure {
                 _ => CANNOT_RUN,
             },
             CliFailure::Other(error) if error.is::<Misuse>() => MISUSED,
-            CliFailure::Other(_) => CANNOT_RUN,
+            CliFailure::CutOff | CliFailure::Other(_) => CANNOT_RUN,
         }
     }
 
@@ -94,6 +96,10 @@ impl fmt::Display for CliFailure {
                 None => error.fmt(f),
             },
             CliFailure::Fault(fault) => write!(f, "the engine has stopped: {fault}"),
+            CliFailure::CutOff => f.write_str(
+                "cannot stop in order: the drain was cut off; what was handed out is offered again when the daemon is back, \
+                 with its count",
+            ),
             CliFailure::Other(error) if error.is::<Misuse>() => {
                 write!(f, "cannot use the arguments: {error}")
             }

@@ -2,10 +2,6 @@
 
 use crate::cli::limits;
 
-/// What is said where a drain was cut off.
-pub(crate) const CUT_OFF: &str = "cannot stop in order: the drain was cut off; what was handed out is offered again when the daemon \
-                                  is back, with its count";
-
 /// Waits until somebody who has asked once asks again, by what waits for one signal. What comes together with the first is the
 /// same: a terminal sends a signal to all processes in it, and those that started another one hand it on.
 pub(crate) async fn asked_again(mut asked: impl AsyncFnMut()) {

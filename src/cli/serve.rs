@@ -21,7 +21,6 @@ use crate::cli::arguments::serve::RunArguments;
 #[cfg(feature = "cluster")]
 use crate::cli::dev_cluster;
 use crate::cli::failure::CliFailure;
-use crate::cli::insistence::CUT_OFF;
 use crate::cli::insistence::asked_again;
 use crate::cli::limits;
 use crate::cli::logs;
@@ -157,7 +156,7 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
     runtime.shutdown_background();
     match served {
         Ok(ServeEnd::InOrder) => Ok(true),
-        Ok(ServeEnd::CutOff) => Err(CliFailure::Other(CUT_OFF.into())),
+        Ok(ServeEnd::CutOff) => Err(CliFailure::CutOff),
         Ok(ServeEnd::Fault(fault)) => Err(CliFailure::Fault(fault)),
         Err(DaemonError::Definitions(LoadError::Mistakes(mistakes))) => {
             let colours = std::io::stderr().is_terminal();

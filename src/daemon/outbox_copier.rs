@@ -18,7 +18,6 @@ use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_rows::open;
 use crate::daemon::outbox_rows::pause_for;
 use crate::daemon::outbox_status::OutboxStatus;
-use crate::daemon::outbox_status::RowsBehind;
 use crate::definition::OutboxDefinition;
 use crate::engine::AcceptedWorkflow;
 use crate::engine::Completion;
@@ -163,7 +162,7 @@ impl OutboxCopier {
         let id = WorkflowId::new(self.of_queue.id())?;
         let Some(waiting) = self.membership.outbox_of(self.sources.name(), &id).await else {
             // Another node has its partition, and copies it.
-            self.status.looked(copied_through, RowsBehind::Exactly(0), 0);
+            self.status.looked(copied_through, 0, 0);
             return Ok(NextTurn::Wait(self.of_queue.outbox.poll));
         };
         if waiting > limits::SOURCE_OUTBOX_MAX {
@@ -173,13 +172,15 @@ impl OutboxCopier {
         let OutboxLook { rows, is_more, waits_for, wrong } = self.table.look(copied_through).await?;
         let in_hand = i64::try_from(rows.len()).unwrap_or(i64::MAX);
         let has_rest = is_more || waits_for > 0 || wrong.is_some();
-        let behind = if has_rest { RowsBehind::AtLeast(in_hand) } else { RowsBehind::Exactly(in_hand) };
-        self.status.looked(copied_through, behind, waits_for);
+        match has_rest {
+            true => self.status.found(copied_through, in_hand),
+            false => self.status.looked(copied_through, in_hand, waits_for),
+        }
         let copied_through = self.copy(rows, copied_through).await?;
         // Only now: an answer comes behind the rows that are on their way, and perhaps not in time.
         if has_rest {
             let behind = self.table.behind(copied_through).await?;
-            self.status.looked(copied_through, RowsBehind::Exactly(behind), waits_for);
+            self.status.looked(copied_through, behind, waits_for);
         }
         match (in_hand, wrong) {
             (0, Some(wrong)) => Err(wrong.into()),

@@ -19,22 +19,18 @@ struct OutboxFigures {
     problem: Option<String>,
 }
 
-/// How many rows are behind the last that is copied, as far as is known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RowsBehind {
-    Exactly(i64),
-    AtLeast(i64),
-}
-
 impl OutboxStatus {
     /// A look has found so many rows behind the last that is copied.
-    pub(crate) fn looked(&self, copied_through: Option<i64>, behind: RowsBehind, waits_for: usize) {
+    pub(crate) fn looked(&self, copied_through: Option<i64>, behind: i64, waits_for: usize) {
         self.change(|known| {
-            (known.copied_through, known.waits_for) = (copied_through, waits_for);
-            known.behind = match behind {
-                RowsBehind::Exactly(rows) => rows,
-                RowsBehind::AtLeast(rows) => known.behind.max(rows),
-            };
+            (known.copied_through, known.behind, known.waits_for) = (copied_through, behind, waits_for);
+        });
+    }
+
+    /// A look has found so many rows, behind which there are more; how many is not known yet.
+    pub(crate) fn found(&self, copied_through: Option<i64>, rows: i64) {
+        self.change(|known| {
+            (known.copied_through, known.behind) = (copied_through, known.behind.max(rows));
         });
     }
 
