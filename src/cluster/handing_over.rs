@@ -212,8 +212,9 @@ impl Router {
 /// Gives back a message that cannot be handed over now. One without a workflow is set aside, for longer each time: given back, it would
 /// be before all that came later, and so many of them would keep anything else from being handed over.
 async fn give_back(delivery: &mut Delivery, wait: Duration) -> Result<(), SettleError> {
+    // Meanwhile it keeps its place, so that very many of them are not tried all at once.
+    pause(wait).await;
     if delivery.message().has_workflow() {
-        pause(wait).await;
         return delivery.release().await;
     }
     let growth = 2_u32.saturating_pow(delivery.message().delivery_count.saturating_sub(1));

@@ -34,7 +34,7 @@ pub(crate) struct SnapshotTaker {
 /// What attempts that failed leave to the next one of a partition.
 struct SnapshotRetry {
     pause: FailurePause,
-    /// Until then, by the time that has passed, there is none: each copies the whole file.
+    /// Until then, by the time that has passed, there is none: each copies the whole file, or waits for servers that do not answer.
     not_before: Duration,
     /// An object that nobody lists, and that could not be removed.
     left: Option<String>,

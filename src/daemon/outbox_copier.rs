@@ -179,8 +179,13 @@ impl OutboxCopier {
         let copied_through = self.copy(rows, copied_through).await?;
         // Only now: an answer comes behind the rows that are on their way, and perhaps not in time.
         if has_rest {
-            let behind = self.table.behind(copied_through).await?;
-            self.status.looked(copied_through, behind, waits_for);
+            match self.table.behind(copied_through).await {
+                Ok(behind) => self.status.looked(copied_through, behind, waits_for),
+                Err(error) if in_hand > 0 => {
+                    tracing::debug!(%error, "how many rows of a source wait was not said in time");
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         match (in_hand, wrong) {
             (0, Some(wrong)) => Err(wrong.into()),

@@ -71,8 +71,6 @@ impl DispatchPause {
     }
 }
 
-impl RatedHandler {}
-
 /// The clock's elapsed time as an instant, for buckets.
 fn at(elapsed: Duration) -> Timestamp {
     Timestamp::default() + elapsed

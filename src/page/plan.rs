@@ -272,12 +272,12 @@ impl ActionPlan {
         self.one("back").filter(is_screen).unwrap_or("./")
     }
 
-    /// The plan as fields of a form, going on after what is done already.
+    /// The plan as fields of a form, going on after what is done already. What is at the heads of workflows is looked at anew each time.
     pub(crate) fn hidden(&self, after: Option<&str>) -> Markup {
         html! {
             input type="hidden" name="do" value=(self.act.word());
             @for (name, value) in &self.fields {
-                @if *name != "after" { input type="hidden" name=(name) value=(value); }
+                @if !["after", "head"].contains(name) { input type="hidden" name=(name) value=(value); }
             }
             @if let Some(after) = after { input type="hidden" name="after" value=(after); }
         }

@@ -105,8 +105,7 @@ pub(crate) async fn bulk(
     answer.after = walk.rest(found.is_last);
     for (at, view) in found.views.iter().enumerate() {
         let workflow_id = id_of(view);
-        let to_skip = order.message_to_skip(Some(view));
-        match order.carry_out(&queue.workflow(&workflow_id)?, to_skip).await {
+        match order.carry_out_as_seen(&queue.workflow(&workflow_id)?, view).await {
             Ok(done) => answer.count(&done, workflow_id),
             Err(refused) if refused.is_of_server() && at == 0 => return Err(refused),
             Err(refused) => {

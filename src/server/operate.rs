@@ -52,7 +52,7 @@ pub(crate) async fn operate(
         Verb::Hold => workflow.view().await?,
         _ => Some(view(&queue, &workflow).await?),
     };
-    let sequence_number = order.message_to_skip(before.as_ref());
+    let sequence_number = order.message_to_skip(&workflow, before.as_ref()).await?;
     // A dry run is judged by the engine as well, which takes everything back then.
     let done = order.carry_out(&workflow, sequence_number).await;
     let done = done.map_err(|refused| explained(refused, verb, before.as_ref()))?;
@@ -61,7 +61,7 @@ pub(crate) async fn operate(
     let done = if dry_run { OperatedCount::default() } else { done };
     let effect = match done.redrive {
         Some(redrive) => redriven(redrive),
-        None => order.effect(before.as_ref()),
+        None => order.effect(before.as_ref(), sequence_number),
     };
     let (put_back, stayed) = done.redrive.map(|redrive| (redrive.redriven, redrive.stayed)).unzip();
     let (purged, sequence_number) = (done.purged, sequence_number.map(SequenceNumber::get));
@@ -148,7 +148,7 @@ impl OperatorOrder {
     }
 
     /// What the verb leads to, in a sentence, as far as a look before it can tell.
-    fn effect(&self, before: Option<&WorkflowView>) -> String {
+    fn effect(&self, before: Option<&WorkflowView>, to_skip: Option<SequenceNumber>) -> String {
         let Some(view) = before else {
             return "nothing of the workflow is offered until it is resumed".to_owned();
         };
@@ -165,7 +165,7 @@ impl OperatorOrder {
                 format!("message {sequence_number} is tried again now")
             }
             (Verb::Retry, _) => "the message at the head is tried again now".to_owned(),
-            (Verb::Skip, _) => match self.message_to_skip(before) {
+            (Verb::Skip, _) => match to_skip {
                 Some(number) => format!("message {number} is dead-lettered; {behind}"),
                 None => format!("the message at the head is dead-lettered; {behind}"),
             },
@@ -198,7 +198,11 @@ impl OperatorOrder {
             let causes: Vec<&str> = stay.iter().map(|hold| hold.cause.kind().as_str()).collect();
             return format!("this cause is lifted; the workflow stays held: {}", causes.join(", "));
         }
-        match exhausted(lifted) {
+        let exhausted = lifted.iter().find_map(|hold| match hold.cause {
+            HoldCause::Exhausted(number) => Some(number),
+            _ => None,
+        });
+        match exhausted {
             Some(number) => {
                 let behind = behind(view.messages.saturating_sub(1));
                 format!("message {number} is tried again; {behind}")
@@ -207,13 +211,23 @@ impl OperatorOrder {
         }
     }
 
-    /// The message that is skipped: the one that is asked for, or that the workflow was seen to wait for. Whatever has come to the head
-    /// since has nothing to do with it.
-    pub(crate) fn message_to_skip(&self, before: Option<&WorkflowView>) -> Option<SequenceNumber> {
+    /// The message that is skipped: the one that is asked for, or that was seen at the head. Whatever has come there since has nothing to
+    /// do with it.
+    pub(crate) async fn message_to_skip(
+        &self,
+        workflow: &Workflow,
+        before: Option<&WorkflowView>,
+    ) -> Result<Option<SequenceNumber>, HttpRefusal> {
         if self.verb != Verb::Skip {
-            return None;
+            return Ok(None);
         }
-        self.request.sequence_number.map(SequenceNumber::new).or_else(|| waited_for(before?))
+        if let Some(asked) = self.request.sequence_number {
+            return Ok(Some(SequenceNumber::new(asked)));
+        }
+        Ok(match before.map(|view| &view.status) {
+            Some(WorkflowStatus::Blocked { sequence_number, .. }) => Some(*sequence_number),
+            _ => workflow.messages(0, 1).await?.first().map(|head| head.sequence_number),
+        })
     }
 
     /// With `void`: the first and the last position.
@@ -222,8 +236,18 @@ impl OperatorOrder {
         (from, self.request.to.unwrap_or(from))
     }
 
+    /// Does it to a workflow that was found to be so.
+    pub(crate) async fn carry_out_as_seen(
+        &self,
+        workflow: &Workflow,
+        view: &WorkflowView,
+    ) -> Result<OperatedCount, HttpRefusal> {
+        let to_skip = self.message_to_skip(workflow, Some(view)).await?;
+        self.carry_out(workflow, to_skip).await
+    }
+
     /// Does it.
-    pub(crate) async fn carry_out(
+    async fn carry_out(
         &self,
         workflow: &Workflow,
         to_skip: Option<SequenceNumber>,
@@ -258,22 +282,6 @@ impl OperatorOrder {
         }
         Ok(OperatedCount::default())
     }
-}
-
-/// The message at the head, if the workflow does not go on because of it.
-fn waited_for(view: &WorkflowView) -> Option<SequenceNumber> {
-    match view.status {
-        WorkflowStatus::Blocked { sequence_number, .. } => Some(sequence_number),
-        _ => exhausted(&view.holds),
-    }
-}
-
-/// The exhausted message that one of the holds is for.
-fn exhausted<'h>(holds: impl IntoIterator<Item = &'h Hold>) -> Option<SequenceNumber> {
-    holds.into_iter().find_map(|hold| match hold.cause {
-        HoldCause::Exhausted(number) => Some(number),
-        _ => None,
-    })
 }
 
 /// How much was done, where that is more than one thing.

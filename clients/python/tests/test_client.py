@@ -166,7 +166,10 @@ class OfTheClient(unittest.TestCase):
         self.assertEqual(len(queue.blocked()), 0)
         workflow.hold(reason="look first")
         self.assertEqual([row["workflow_id"] for row in queue.blocked()], ["w"])
-        workflow.skip("unwanted")
+        seen = workflow.skip("unwanted", dry_run=True)["sequence_number"]
+        workflow.skip("unwanted", sequence_number=seen)
+        with self.assertRaises(Refused):
+            workflow.skip("unwanted", sequence_number=seen)
         workflow.resume()
         self.assertEqual(self.one(queue).text, "b")
         self.assertEqual(workflow.view()["workflow_id"], "w")

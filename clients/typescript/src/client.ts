@@ -192,6 +192,8 @@ export interface OperateOptions {
   cause?: "operator" | "exhausted" | "gap" | "predecessor" | "quarantine" | "redriving";
   from?: number;
   to?: number;
+  /** With `skip`: only if this message is at the head. */
+  sequenceNumber?: number;
 }
 
 /** A workflow of a queue: what an operator sees and does. */
@@ -229,9 +231,9 @@ export class Workflow {
     verb: "hold" | "resume" | "retry" | "skip" | "void" | "skip_gap" | "release_lock" | "purge",
     options: OperateOptions = {},
   ): Promise<any> {
-    const { dryRun, ...fields } = options;
+    const { dryRun, sequenceNumber, ...fields } = options;
     const path = queuePath(this.queue, `/workflow/${verb}?${new URLSearchParams({ id: this.id })}`);
-    return this.transport.call(post(path, { ...fields, dry_run: dryRun || undefined }));
+    return this.transport.call(post(path, { ...fields, dry_run: dryRun || undefined, sequence_number: sequenceNumber }));
   }
 }
 

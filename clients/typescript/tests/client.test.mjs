@@ -155,7 +155,10 @@ test("an operator holds, skips and resumes", async () => {
   assert.equal((await orders.blocked()).length, 0);
   await workflow.operate("hold", { reason: "look first" });
   assert.deepEqual((await orders.blocked()).map((row) => row.workflow_id), ["w"]);
-  await workflow.operate("skip", { reason: "unwanted" });
+  const seen = await workflow.operate("skip", { dryRun: true });
+  const skip = { reason: "unwanted", sequenceNumber: seen.sequence_number };
+  await workflow.operate("skip", skip);
+  await assert.rejects(workflow.operate("skip", skip), Refused);
   await workflow.operate("resume");
   assert.equal((await one(orders)).text, "b");
 });

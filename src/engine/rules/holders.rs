@@ -46,7 +46,7 @@ impl EngineVerb for Settle {
     fn weigh(&self, records: &dyn Records, weight: &mut LogWeight) -> Read<()> {
         match &self.settlement {
             Settlement::Complete(completion) => completion.weigh(weight),
-            _ => weight.add_rows(self.settlement.len() + self.written_again(records)?),
+            _ => weight.add_row_bytes(self.settlement.len() + self.written_again(records)?),
         }
         Ok(())
     }

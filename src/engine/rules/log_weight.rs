@@ -21,8 +21,8 @@ impl LogWeight {
         self.bytes += bytes;
     }
 
-    /// Adds what is written besides of messages that are there.
-    pub(crate) fn add_rows(&mut self, bytes: usize) {
+    /// Adds bytes of rows of messages that are stored already.
+    pub(crate) fn add_row_bytes(&mut self, bytes: usize) {
         self.rows += bytes;
     }
 

@@ -111,11 +111,6 @@ impl Step<'_> {
         if allowed == 0 {
             return Ok(Vec::new());
         }
-        // Where expired heads have filled the turn, nothing could be handed out under the lock.
-        if self.records.is_full() {
-            self.effects.push(Effect::MoreWork(queue.name.clone()));
-            return Ok(Vec::new());
-        }
         workflow.lock(self, token, LockKind::Run);
         let handed = workflow.hand_out_run(self, token, max.min(limits::RECEIVE_MAX).min(allowed))?;
         // A lock under which nothing was handed out is known to nobody.

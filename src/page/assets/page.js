@@ -260,7 +260,7 @@ async function goOn() {
     } catch {
       return interrupt(form, "There was no answer: the last part may be done.");
     }
-    if (isStopped) return;
+    if (isStopped) { form.querySelector("button").disabled = false; return; }
     if (answer.status >= 500) return interrupt(form, "The daemon could not go on: the last part may be done.");
     const fresh = new DOMParser().parseFromString(text, "text/html");
     const here = document.getElementById("progress"), next = fresh.getElementById("progress");

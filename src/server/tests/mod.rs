@@ -11,6 +11,7 @@ mod operating;
 mod receiving;
 mod sending;
 mod settling;
+mod skipping;
 mod slow;
 mod topics;
 mod wire;

@@ -15,15 +15,15 @@ use crate::queue::QueueOptions;
 use crate::server::tests::fixture::Answered;
 use crate::server::tests::fixture::Fixture;
 
-async fn operate(fixture: &Fixture, id: &str, verb: &str, request: Value) -> Answered {
+pub(super) async fn operate(fixture: &Fixture, id: &str, verb: &str, request: Value) -> Answered {
     fixture.post(&format!("/v1/queues/orders/workflow/{verb}?id={id}"), request).await
 }
 
-async fn send(queue: &Queue, workflow: &str, position: u64) {
+pub(super) async fn send(queue: &Queue, workflow: &str, position: u64) {
     queue.send(Message::new("x").workflow(workflow).position(position)).await.unwrap();
 }
 
-async fn fail_all(queue: &Queue) {
+pub(super) async fn fail_all(queue: &Queue) {
     while let Some(mut delivery) = queue.receive(Duration::ZERO).await.unwrap() {
         delivery.abandon_after(Duration::from_secs(600), "no").await.unwrap();
     }
@@ -130,27 +130,6 @@ async fn what_cannot_be_skipped_is_told_apart_from_a_gap() {
     let refused = fixture.post(path, json!({ "reason": "a test" })).await.json();
     let why = refused["detail"].as_str().unwrap();
     assert!(why.contains("skip_gap") && !why.contains("void"), "positions are declared void only: {why}");
-}
-
-#[tokio::test]
-async fn what_was_looked_at_is_skipped_and_nothing_that_came_to_the_head_since() {
-    let fixture = Fixture::open().await;
-    let queue = fixture.create("orders", QueueOptions::default()).await;
-    for _ in 0..3 {
-        queue.send(Message::new("x").workflow("w")).await.unwrap();
-    }
-    fail_all(&queue).await;
-    let looked = operate(&fixture, "w", "skip", json!({ "dry_run": true })).await.json();
-    let number = looked["sequence_number"].as_u64().unwrap();
-    assert!(looked["effect"].as_str().unwrap().starts_with(&format!("message {number} is dead-lettered")));
-    let request = json!({ "reason": "a test", "sequence_number": number });
-    let skipped = operate(&fixture, "w", "skip", request.clone()).await.json();
-    assert_eq!(skipped["sequence_number"], number);
-    let again = operate(&fixture, "w", "skip", request.clone()).await;
-    assert_eq!(again.code(), "not_at_head");
-    assert_eq!(operate(&fixture, "w", "hold", request).await.code(), "misuse");
-    let counts = &fixture.get("/v1/queues/orders").await.json()["counts"];
-    assert_eq!(counts["dead_lettered"], 1);
 }
 
 #[tokio::test]

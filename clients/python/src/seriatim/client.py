@@ -216,9 +216,9 @@ class Workflow:
         """Tries the failed message at its head now."""
         return self._operate("retry", dry_run=dry_run, reason=reason)
 
-    def skip(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
-        """Makes the message at its head a dead letter, and goes on."""
-        return self._operate("skip", reason=reason, dry_run=dry_run)
+    def skip(self, reason: str, dry_run: bool = False, sequence_number: Optional[int] = None) -> Dict[str, Any]:
+        """Makes the message at its head a dead letter, and goes on; with ``sequence_number`` only if it is that one."""
+        return self._operate("skip", reason=reason, dry_run=dry_run, sequence_number=sequence_number)
 
     def void(self, first: int, last: Optional[int] = None, *, reason: str, dry_run: bool = False) -> Dict[str, Any]:
         """Waits no more for missing positions."""
