@@ -7,4 +7,6 @@
 
 mod engine;
 mod ledger;
+#[path = "../../../../src/mutex.rs"]
+mod mutex;
 mod twice;
