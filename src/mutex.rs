@@ -17,10 +17,4 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// What it has guarded.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only handlers of the daemon end so"))]
-    pub(crate) fn into_inner(self) -> T {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
 }

@@ -76,7 +76,7 @@ pub struct OperateRequest {
     /// With `void`: the last missing position; the first if it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// With `skip`: only if this message is at the head; without it, whichever is.
+    /// With `skip`: only if this message is at the head; without it, the one that is seen there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<u64>,
 }

@@ -36,7 +36,7 @@ pub(crate) struct OpenWorkflow {
 pub(crate) enum KnownHolder {
     /// It has not asked.
     Unknown,
-    /// Whoever was granted it, or is held to have it.
+    /// Whoever was granted it, or had it when it was opened.
     Owner(LockToken),
     /// The command has taken it from whoever had it.
     Nobody,

@@ -10,7 +10,7 @@ use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::rules::topic_record::TopicRecord;
-use crate::engine::rules::topics::queue_of;
+use crate::engine::rules::topics::is_subscribed;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
@@ -113,9 +113,7 @@ fn is_topic_so(topic: &TopicRecord, change: &TopicChange, records: &dyn Records)
     match change {
         TopicChange::Create => Ok(true),
         TopicChange::Subscribe { name, options, rules } => {
-            let queue = records.queue_named(&queue_of(topic, name))?;
-            Ok(topic.subscription(name).is_some_and(|known| known.rules == *rules)
-                && queue.is_some_and(|queue| queue.options == **options))
+            is_subscribed(records, topic, name, (options, rules))
         }
         _ => Ok(false),
     }

@@ -6,6 +6,7 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
@@ -89,10 +90,8 @@ impl Step<'_> {
         rules: Vec<Rule>,
     ) -> Ruling<bool, TopicRefusal> {
         let queue = queue_of(topic, &name);
-        if let Some(known) = topic.subscription(&name) {
-            let is_same = known.rules == rules
-                && self.queue_named(&queue)?.is_some_and(|queue| queue.options == options);
-            return match is_same {
+        if topic.subscription(&name).is_some() {
+            return match is_subscribed(&*self.records, topic, &name, (&options, &rules))? {
                 true => Ok(false),
                 false => refuse(TopicRefusal::SubscriptionExists(topic.name.clone(), name)),
             };
@@ -172,6 +171,18 @@ impl Step<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a topic has a subscription of this name, with these options and rules.
+pub(crate) fn is_subscribed(
+    records: &dyn Records,
+    topic: &TopicRecord,
+    name: &SubscriptionName,
+    (options, rules): (&QueueOptions, &[Rule]),
+) -> Read<bool> {
+    let queue = records.queue_named(&queue_of(topic, name))?;
+    Ok(topic.subscription(name).is_some_and(|known| known.rules == rules)
+        && queue.is_some_and(|queue| queue.options == *options))
 }
 
 /// The queue of a subscription.

@@ -20,7 +20,6 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::workflow_record::WorkflowRecord;
-use crate::header::Headers;
 use crate::id::SequenceNumber;
 
 /// A record, as far as its size matters.
@@ -33,7 +32,7 @@ pub(crate) trait Weight {
 
 impl Weight for MessageContent {
     fn bytes(&self) -> u64 {
-        (self.body.len() + self.headers.if_set().map_or(0, Headers::len)) as u64
+        self.len() as u64
     }
 }
 

@@ -134,7 +134,7 @@ impl ChildSupervisor {
             let living = self.run(&mut group, stdin, &mut lines);
             beside(living, complaining).await
         };
-        let last_words = last_words.into_inner();
+        let last_words = std::mem::take(&mut *last_words.lock());
         let (exit, name) = (describe(&status), self.shared_pool.program.name());
         let why = match &cause {
             ChildEnd::Garbage(garbage) => format!("{name} answered {garbage}"),
