@@ -25,7 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The binary in a terminal of its own; nothing where none can be made.
 fn in_terminal(arguments: &str, fake: &Fake) -> Option<Child> {
-    let line = format!("{} {arguments} --url {}", env!("CARGO_BIN_EXE_seriatim"), fake.url);
+    // A shell that stayed would be told of Ctrl-C too, and its end would be shown in place of ours.
+    let line = format!("exec {} {arguments} --url {}", env!("CARGO_BIN_EXE_seriatim"), fake.url);
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     match command.spawn() {
