@@ -111,13 +111,13 @@ impl Connection {
         self.has_all_input = true;
     }
 
-    /// The next event. None, if the rest of the input is incomplete, or too much output waits to be written.
+    /// The next event. None, if the rest of the input is incomplete, or too many answers wait to be written.
     pub fn next_event(&mut self) -> Option<AmqpEvent> {
         loop {
             if let Some(event) = self.hub.events.pop_front() {
                 return Some(event);
             }
-            if self.is_output_full() || !self.step() {
+            if self.hub.is_full_of_answers() || !self.step() {
                 return None;
             }
         }
@@ -128,17 +128,13 @@ impl Connection {
         self.hub.outbox.bytes()
     }
 
-    /// Whether more should be read: not while too much output waits, or something that was ended is to be answered
+    /// Whether more should be read: not while too many answers wait to be written, or something that was ended is to be answered
     /// first, because nothing would be done with it. Do not ask `has_room` for it: what waits for the peer's window goes
     /// only when the peer is heard.
     pub fn may_read(&self) -> bool {
         let is_done = matches!(self.phase, ConnectionPhase::Finished | ConnectionPhase::Left { .. })
             || self.has_all_input;
-        !is_done && self.held.is_none() && !self.is_output_full()
-    }
-
-    pub(crate) fn is_output_full(&self) -> bool {
-        self.hub.outbox.len() >= self.hub.options.buffered_bytes_max
+        !is_done && self.held.is_none() && !self.hub.is_full_of_answers()
     }
 
     /// Whether more may be sent. If not, write the output; if there is none, the peer's window is closed: read on.
@@ -163,6 +159,7 @@ impl Connection {
 
     /// Does what is due: heartbeats, and the end of a peer that was silent too long.
     pub fn tick(&mut self, now_ms: u64) {
+        self.hub.outbox.shrink();
         if self.hub.outbox.was_touched() {
             self.pulse.spoke();
         }

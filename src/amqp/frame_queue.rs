@@ -19,16 +19,42 @@ pub(crate) struct FrameQueue {
     pending: Option<(u16, Disposition)>,
     /// Whether something was written since it was last asked.
     is_touched: bool,
+    /// How many bytes were written since nothing waited, messages left out.
+    answer_bytes: usize,
+    /// The most bytes that have waited since the room for them was given up.
+    most: usize,
 }
+
+/// How much room is kept when nothing waits: thousands of connections that say nothing need no more.
+const IDLE_BYTES_MAX: usize = 64 * 1024;
 
 impl FrameQueue {
     pub(crate) fn new(frame_bytes_max: usize) -> FrameQueue {
-        FrameQueue { bytes: BytesMut::new(), frame_bytes_max, pending: None, is_touched: false }
+        FrameQueue {
+            bytes: BytesMut::new(),
+            frame_bytes_max,
+            pending: None,
+            is_touched: false,
+            answer_bytes: 0,
+            most: 0,
+        }
     }
 
     /// How many bytes wait.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// How many bytes that are no messages were written since nothing waited: at least as many as wait.
+    pub(crate) fn answer_len(&self) -> usize {
+        if self.bytes.is_empty() { 0 } else { self.answer_bytes }
+    }
+
+    /// Gives up the room of what was written, if nothing waits.
+    pub(crate) fn shrink(&mut self) {
+        if self.bytes.is_empty() && self.most > IDLE_BYTES_MAX {
+            (self.bytes, self.most) = (BytesMut::new(), 0);
+        }
     }
 
     /// Everything that waits, the settlement that could still have grown included.
@@ -71,11 +97,14 @@ impl FrameQueue {
     fn put(&mut self, kind: u8, channel: u16, write: impl FnOnce(&mut BytesMut)) {
         self.is_touched = true;
         let from = self.bytes.len();
+        self.answer_bytes = self.answer_len();
         self.bytes.put_slice(&[0, 0, 0, 0, 2, kind]);
         self.bytes.put_u16(channel);
         write(&mut self.bytes);
         let size = u32::try_from(self.bytes.len() - from).expect("frames stay below their limit");
         self.bytes[from..from + 4].copy_from_slice(&size.to_be_bytes());
+        self.answer_bytes += size as usize;
+        self.most = self.most.max(self.bytes.len());
     }
 
     /// Writes a frame with an error, whose description is cut if it must be.
@@ -105,6 +134,7 @@ impl FrameQueue {
     ) -> usize {
         self.write_pending();
         let (room, mut written) = (self.frame_bytes_max, 0);
+        let answer_bytes = self.answer_len();
         self.put(0, channel, |out| {
             let from = out.len() - HEADER_BYTES;
             write(out);
@@ -113,6 +143,7 @@ impl FrameQueue {
             written = if is_last { payload.len() } else { room.min(payload.len().saturating_sub(1)) };
             out.put_slice(&payload[..written]);
         });
+        self.answer_bytes = answer_bytes;
         written
     }
 

@@ -50,7 +50,13 @@ impl Hub {
 
     /// Whether more may be sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.outbox.len() + self.queued_bytes < self.options.buffered_bytes_max
+        self.outbox.len() + self.queued_bytes < self.options.buffered_bytes_max && !self.is_full_of_answers()
+    }
+
+    /// Whether so many answers wait to be written that nothing is heard that would be answered. Messages do not count: who takes them slowly
+    /// settles meanwhile, and renews locks.
+    pub(crate) fn is_full_of_answers(&self) -> bool {
+        self.outbox.answer_len() >= self.options.buffered_bytes_max
     }
 
     /// Whether one more delivery of the peer may be unsettled.

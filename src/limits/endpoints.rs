@@ -290,6 +290,18 @@ pub const AMQP_PEER_IDLE_MS_MIN: u32 = 200;
 /// Tokens of one connection that count at once; the SDKs show one for each entity.
 pub const SERVICE_BUS_TOKENS_MAX: usize = 1_024;
 
+/// How long a connection may be without a token where there are keys: clients show one before they do anything else.
+pub const SERVICE_BUS_STRANGER_MAX: Duration = Duration::from_secs(60);
+
+/// The most links of a connection that has shown no token where there are keys: clients need two to show one.
+pub const SERVICE_BUS_STRANGER_LINKS_MAX: usize = 16;
+
+/// The most bytes of a request to a coordinator, or of one that shows a token.
+pub const SERVICE_BUS_SMALL_REQUEST_BYTES_MAX: u64 = 64 * 1024;
+
+/// The most bytes of an address: the longest path of an entity, and what may stand below one, are shorter.
+pub const SERVICE_BUS_ADDRESS_BYTES_MAX: usize = 2 * 1_024;
+
 /// Most AMQP deliveries that one frame may end with annotations or an error, because each gets a copy of them; SDKs end
 /// one so, and with a plain outcome as many as there are.
 pub const AMQP_RANGE_WITH_MORE_MAX: usize = 256;

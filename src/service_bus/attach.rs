@@ -46,9 +46,28 @@ const TIMEOUT: &str = "com.microsoft:timeout";
 impl ConnectionTask {
     pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
         self.links.insert(link, EndpointLink::Pending(None));
+        if let Err(refusal) = self.check_attach(&attach) {
+            return self.refuse(link, refusal);
+        }
         match attach.role {
             Role::Sender => self.attach_sender(link, attach),
             Role::Receiver => self.attach_receiver(link, attach),
+        }
+    }
+
+    /// Refuses what would keep much of whoever reaches the port.
+    fn check_attach(&self, attach: &Attach) -> Result<(), AmqpRefusal> {
+        let refused = |refusal| Err(AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal));
+        let most = limits::SERVICE_BUS_STRANGER_LINKS_MAX;
+        if self.is_stranger() && self.links.len() > most {
+            return refused(format!("a connection that has shown no token has at most {most} links"));
+        }
+        let source = attach.source.as_ref().and_then(|source| source.address.as_ref());
+        let target = attach.target.as_ref().and_then(|target| target.address.as_ref());
+        let most = limits::SERVICE_BUS_ADDRESS_BYTES_MAX;
+        match source.into_iter().chain(target).any(|address| address.len() > most) {
+            true => refused(format!("an address has at most {most} bytes")),
+            false => Ok(()),
         }
     }
 
@@ -68,8 +87,7 @@ impl ConnectionTask {
         let target = attach.target.as_ref();
         if target.is_some_and(|target| target.coordinator) {
             self.links.insert(link, EndpointLink::Coordinator);
-            let answer = LinkAnswer::to(&attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT);
-            return self.amqp.accept_link(link, answer);
+            return self.amqp.accept_link(link, small_requests(&attach));
         }
         // What is sent by way of another entity is sent at once: nothing comes between the two.
         let destination = lookup(&attach.properties, DESTINATION).and_then(Value::as_str);
@@ -122,8 +140,12 @@ impl ConnectionTask {
     }
 
     fn accept_requests(&mut self, link: LinkId, attach: &Attach, node: Node) {
+        let answer = match node {
+            Node::Tokens => small_requests(attach),
+            Node::Management(_) => LinkAnswer::to(attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT),
+        };
         self.links.insert(link, EndpointLink::Requests(Requests { node, unanswered: 0 }));
-        self.amqp.accept_link(link, LinkAnswer::to(attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT));
+        self.amqp.accept_link(link, answer);
     }
 
     fn accept_sender(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
@@ -240,5 +262,13 @@ impl ConnectionTask {
         receiver.window = window;
         self.links.insert(link, EndpointLink::Receiver(Box::new(receiver)));
         self.amqp.accept_link(link, answer);
+    }
+}
+
+/// The answer to a link over which short requests come, perhaps of nobody who has a right.
+fn small_requests(attach: &Attach) -> LinkAnswer {
+    LinkAnswer {
+        message_bytes_max: Some(limits::SERVICE_BUS_SMALL_REQUEST_BYTES_MAX),
+        ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT)
     }
 }

@@ -71,7 +71,7 @@ impl ConnectionTask {
     /// Notes that a browser has credit, or drains.
     pub(crate) fn note_browsing(&mut self, link: LinkId, drain: bool) {
         if let Some(browser) = self.browser(link) {
-            browser.drains |= drain;
+            browser.drains = drain;
             self.browsing.insert(link);
         }
     }
@@ -236,4 +236,25 @@ async fn find(
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::copying;
+    use crate::service_bus::tests::bare::receiver;
+    use crate::service_bus::tests::socketless;
+
+    #[tokio::test]
+    async fn a_browser_whose_client_drains_no_more_is_shown_what_comes_later() {
+        let (_engine, _queue, mut connection_task) = socketless::connected().await;
+        connection_task.hear(&[attach(copying(receiver(0, "q")))]).await;
+        let link = *connection_task.links.keys().next().expect("it has a browser");
+        connection_task.note_browsing(link, true);
+        // While it looks.
+        connection_task.note_browsing(link, false);
+        connection_task.found(link, Ok(BrowseResult::all(MessageLook::new())), true);
+        assert!(connection_task.browser(link).is_some_and(|browser| browser.is_waiting));
+    }
 }

@@ -51,6 +51,7 @@ impl ConnectionTask {
         let credit = self.amqp.credit(link) as usize;
         let has_room = self.amqp.has_room() && !self.backlogs.is_full();
         let (share, unsettled_room) = (self.backlogs.share(self.links.len()), self.unsettled_room());
+        let session_room = self.session_room(link);
         let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.is_leaving) else { return };
         if let Some(fetching) = &receiver.fetching {
             // What it has brought by then is sent, or goes back before anything else is fetched.
@@ -66,14 +67,10 @@ impl ConnectionTask {
             self.hungry.insert(link);
             return;
         }
-        let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX).min(share);
+        let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX).min(share).min(session_room);
         let may_be_settled = receiver.deletes || unsettled_room > 0;
         if !receiver.deletes {
             max = max.min(unsettled_room);
-        }
-        if receiver.session.is_some() {
-            let out = receiver.unsettled.len() + receiver.sent.len();
-            max = max.min(limits::ACCEPTED_AHEAD_MAX.saturating_sub(out));
         }
         if let Some(window) = &receiver.window {
             max = max.min(window.room(credit));

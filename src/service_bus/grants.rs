@@ -40,6 +40,11 @@ impl Grants {
             .collect();
     }
 
+    /// Whether nobody has shown what allows anything, not even for a while.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of_key.is_none() && self.by_path.is_empty()
+    }
+
     /// When the first of those ends that have not.
     pub(crate) fn first_end(&self, now: Timestamp) -> Option<Timestamp> {
         self.by_path.values().map(|rights| rights.until).filter(|until| *until > now).min()

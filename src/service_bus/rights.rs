@@ -133,6 +133,11 @@ impl ConnectionTask {
         listens.or_else(|refusal| self.may_over_management(entity, Right::Send).map_err(|_| refusal))
     }
 
+    /// Whether there are keys, and nobody has shown yet that he knows one.
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.grants.is_empty() && self.shared.keys.load().is_some()
+    }
+
     /// Whether it may learn that there is no queue of a name: who has no right for it is refused as if there were one.
     pub(crate) fn may_know(&self, queue: &str) -> bool {
         self.shared.keys.load().is_none() || self.grants.reaches(queue, self.shared.clock.now())

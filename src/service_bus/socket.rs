@@ -32,11 +32,11 @@ impl ConnectionTask {
     async fn connection_task(&mut self, stream: &mut ConnectionStream) -> io::Result<()> {
         loop {
             self.turn();
-            let was_full = self.amqp.is_output_full();
+            let had_room = self.amqp.has_room();
             self.write(stream);
             self.delete_answered();
             self.delete_sent();
-            let may_go_on = was_full && !self.amqp.is_output_full();
+            let may_go_on = !had_room && self.amqp.has_room();
             if may_go_on || !self.answered.is_empty() {
                 continue;
             }
@@ -117,6 +117,10 @@ impl ConnectionTask {
         let waits = has_output || self.has_unsent(stream);
         let stopping = self.shared.stopping.clone();
         let time_limit = self.time_limit(waits);
+        // A peer that always has something to read would keep it from being looked at below.
+        if time_limit.is_zero() {
+            self.look_at_the_clock(waits);
+        }
         tokio::select! {
             ready = stream.ready(interest) => {
                 if ready? && reads {
@@ -157,15 +161,9 @@ impl ConnectionTask {
     /// How long it waits for anything at most.
     fn time_limit(&self, waits_for_peer: bool) -> Duration {
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let linkless = self
-            .links
-            .is_empty()
-            .then(|| self.linkless_since_ms + whole_millis(limits::SERVICE_BUS_LINKLESS_MAX));
         let stalled = waits_for_peer.then(|| self.progress_at_ms + whole_millis(limits::AMQP_WRITE_TIMEOUT));
-        let due = [self.amqp.deadline_ms(), linkless.filter(|_| !self.is_closing), stalled]
-            .into_iter()
-            .flatten()
-            .min();
+        let forced = self.forced_at().map(|(at_ms, _)| at_ms);
+        let due = [self.amqp.deadline_ms(), forced, stalled].into_iter().flatten().min();
         due.map_or(limits::RECEIVE_WAIT, |due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
     }
 
@@ -177,13 +175,18 @@ impl ConnectionTask {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
             self.gives_up = true;
         }
-        let linkless_ms = now_ms.saturating_sub(self.linkless_since_ms);
-        if self.links.is_empty()
-            && !self.is_closing
-            && linkless_ms >= whole_millis(limits::SERVICE_BUS_LINKLESS_MAX)
-        {
-            self.force("it had no links for too long");
+        if let Some((_, why)) = self.forced_at().filter(|(at_ms, _)| *at_ms <= now_ms) {
+            self.force(why);
         }
+    }
+
+    /// When the connection is ended unless its client does something before, and why.
+    fn forced_at(&self) -> Option<(u64, &'static str)> {
+        let linkless_ms = self.linkless_since_ms + whole_millis(limits::SERVICE_BUS_LINKLESS_MAX);
+        let stranger_ms = self.begun_at_ms + whole_millis(limits::SERVICE_BUS_STRANGER_MAX);
+        let linkless = self.links.is_empty().then_some((linkless_ms, "it had no links for too long"));
+        let stranger = self.is_stranger().then_some((stranger_ms, "it has shown no token for too long"));
+        linkless.into_iter().chain(stranger).filter(|_| !self.is_closing).min()
     }
 
     /// Ends the connection, as an operator would.

@@ -136,7 +136,9 @@ impl ConnectionTask {
     ) {
         let Some(EndpointLink::Sender(sender)) = self.links.get(&link) else { return };
         let (entity, now_ms) = (Arc::new(sender.entity.clone()), elapsed_ms(&*self.shared.clock));
-        let added = self.shared.read_all(&entity, format, payload).and_then(|messages| {
+        // What it came in may be much larger, and would be kept as long as the transaction is open.
+        let payload = Bytes::copy_from_slice(payload);
+        let added = self.shared.read_all(&entity, format, &payload).and_then(|messages| {
             let parts =
                 messages.into_iter().map(|message| TransactionPart::Send(link, Arc::clone(&entity), message));
             self.transactions.add(&transaction, now_ms, (parts.collect(), payload.len()))
@@ -190,7 +192,14 @@ impl ConnectionTask {
                 }
                 self.note_settled(link);
             }
-            Err(refusal) => self.refuse_delivery(link, (delivery, settled), refusal),
+            Err(refusal) => {
+                // With that the delivery is settled for its client, which still has the message.
+                let shared = self.shared.clone();
+                if let Some(receiver) = self.receiver(link) {
+                    receiver.note_in_transaction(delivery, &shared.holds);
+                }
+                self.refuse_delivery(link, (delivery, settled), refusal);
+            }
         }
     }
 }
@@ -317,6 +326,17 @@ mod tests {
         connection_task.settle_down().await;
         assert_eq!(connection_task.sending_bytes, 0);
         assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_a_transaction_refuses_to_settle_takes_no_room_of_its_session() {
+        let (_engine, mut connection_task) = socketless::in_session(1).await;
+        let link = *connection_task.links.keys().next().expect("it has a receiver");
+        let unknown = Bytes::from_static(b"never declared");
+        connection_task.settle_in(link, (DeliveryNumber(0), false), Some(DeliveryOutcome::Accepted), unknown);
+        assert_eq!(socketless::unsettled(&connection_task), 0);
+        let left = connection_task.receiver(link).map(|receiver| receiver.take_left().len());
+        assert_eq!(left, Some(1), "its client still has it");
     }
 
     /// What a client with a coordinator hears when a transaction that it discharges ends so.

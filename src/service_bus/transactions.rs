@@ -74,7 +74,8 @@ impl Transactions {
         now_ms: u64,
         (parts, bytes): (Vec<TransactionPart>, usize),
     ) -> Result<(), AmqpRefusal> {
-        let waiting: usize = self.open.values().map(|open| open.bytes).sum();
+        let open_now = self.open.values().filter(|open| now_ms < open.ends_at_ms);
+        let waiting: usize = open_now.map(|open| open.bytes).sum();
         let open = self.open(id, now_ms)?;
         let most = limits::TRANSACTION_STEPS_MAX;
         if open.parts.len() + parts.len() > most {
@@ -119,4 +120,22 @@ fn number_of(id: &Bytes) -> Option<u64> {
 
 fn unknown() -> AmqpRefusal {
     AmqpRefusal::new(condition::UNKNOWN_TRANSACTION, "the connection has no such open transaction")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_rolled_back_by_its_time_takes_no_room_of_others() {
+        let link = LinkId { channel: 0, handle: 0, serial: 0 };
+        let mut transactions = Transactions::default();
+        let most = limits::SERVICE_BUS_SENDING_BYTES;
+        let over = transactions.declare(link, 0).unwrap();
+        transactions.add(&over, 0, (Vec::new(), most)).unwrap();
+        let open = transactions.declare(link, 1).unwrap();
+        assert!(transactions.add(&open, 1, (Vec::new(), most)).is_err());
+        let ended_ms = whole_millis(limits::SERVICE_BUS_TRANSACTION_LASTS);
+        transactions.add(&open, ended_ms, (Vec::new(), most)).unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! What clients have been sent and have not settled: a connection has only so much of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::amqp::DeliveryNumber;
@@ -38,13 +39,44 @@ impl ConnectionTask {
             .flat_map(|(link, receiver)| receiver.forgotten(&shared.holds, now).map(move |of| (link, of)))
             .take(limits::SERVICE_BUS_FORGOTTEN_AT_ONCE)
             .collect();
-        for (link, delivery) in forgotten {
-            if let Some(receiver) = self.receiver(link) {
-                receiver.unsettled.remove(&delivery);
-            }
-            let lost = DeliveryOutcome::Rejected(Some(AmqpRefusal::lock_lost().into()));
-            self.amqp.settle(link, delivery, lost);
+        forgotten.into_iter().for_each(|(link, delivery)| self.settle_lost(link, delivery));
+    }
+
+    /// How many more messages of its session may be sent over a link. Where there is no room, it is made of what its client has settled by
+    /// token, and so never over the link.
+    pub(crate) fn session_room(&mut self, link: LinkId) -> usize {
+        let shared = self.shared.clone();
+        let Some(receiver) = self.receiver(link).filter(|receiver| receiver.session.is_some()) else {
+            return usize::MAX;
+        };
+        let room = |receiver: &Receiver| {
+            limits::ACCEPTED_AHEAD_MAX.saturating_sub(receiver.unsettled.len() + receiver.sent.len())
+        };
+        if room(receiver) > 0 {
+            return room(receiver);
         }
+        let is_gone = |hold: &ClientHold| shared.holds.get(&hold.queue, hold.token).is_none();
+        let gone = receiver.unsettled.iter().filter(|(_, hold)| is_gone(hold)).map(|(delivery, _)| *delivery);
+        let gone: BTreeSet<DeliveryNumber> = gone.collect();
+        gone.into_iter().for_each(|delivery| self.settle_lost(link, delivery));
+        self.receiver(link).map_or(0, |receiver| room(receiver))
+    }
+
+    fn settle_lost(&mut self, link: LinkId, delivery: DeliveryNumber) {
+        if let Some(receiver) = self.receiver(link) {
+            receiver.unsettled.remove(&delivery);
+        }
+        let lost = DeliveryOutcome::Rejected(Some(AmqpRefusal::lock_lost().into()));
+        self.amqp.settle(link, delivery, lost);
+    }
+
+    /// Feeds the receivers of sessions again: what was settled by token may be what they wait for.
+    pub(crate) fn feed_sessions(&mut self) {
+        let sessions = self.links.iter().filter(|(_, of)| match of {
+            EndpointLink::Receiver(receiver) => receiver.session.is_some(),
+            _ => false,
+        });
+        self.hungry.extend(sessions.map(|(link, _)| *link));
     }
 }
 
@@ -100,6 +132,7 @@ mod tests {
     use crate::id::SequenceNumber;
     use crate::message::Message;
     use crate::queue::QueueOptions;
+    use crate::service_bus::client_settlement::ClientSettlement;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::body;
     use crate::service_bus::tests::bare::credit;
@@ -181,6 +214,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_session_goes_on_whose_client_settles_by_token_and_never_over_its_link() {
+        let most = limits::ACCEPTED_AHEAD_MAX;
+        let (_engine, mut connection_task) = socketless::in_session(most + 1).await;
+        let bodies = |connection_task: &mut ConnectionTask| {
+            connection_task.written().iter().filter_map(body).collect::<Vec<String>>()
+        };
+        assert_eq!(bodies(&mut connection_task).len(), most);
+        let mut holds: Vec<ClientHold> =
+            receivers(&connection_task).flat_map(|receiver| receiver.unsettled.values().cloned()).collect();
+        let shared = connection_task.shared.clone();
+        holds.sort_by_key(ClientHold::number);
+        for hold in &holds {
+            shared.settle(hold, ClientSettlement::Complete).await.unwrap();
+        }
+        connection_task.feed_sessions();
+        connection_task.turn();
+        connection_task.until(|connection_task| socketless::unsettled(connection_task) == 1).await;
+        assert_eq!(bodies(&mut connection_task), [most.to_string()]);
+    }
+
+    #[tokio::test]
     async fn a_client_that_never_settles_is_sent_more_when_what_it_has_is_long_lost() {
         let (_engine, clock, queue, mut connection_task) = stage(1).await;
         connection_task.written();
@@ -194,6 +248,6 @@ mod tests {
         assert!(end.settled && matches!(end.state, Some(DeliveryOutcome::Rejected(Some(_)))), "{end:?}");
         assert_eq!(heard.iter().filter_map(body).collect::<Vec<_>>(), ["a"]);
         assert_eq!(delivery_counts(&queue).await, [2, 0], "nothing was lost unseen");
-        assert_eq!(receivers(&connection_task).map(|receiver| receiver.unsettled.len()).sum::<usize>(), 1);
+        assert_eq!(socketless::unsettled(&connection_task), 1);
     }
 }

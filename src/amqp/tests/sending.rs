@@ -168,6 +168,28 @@ fn a_peer_that_never_takes_anything_costs_no_more_than_it_may() {
 }
 
 #[test]
+fn who_takes_messages_slowly_is_heard_meanwhile() {
+    let (mut pair, link) = narrow(512, 1_000);
+    let send = |pair: &mut Pair| pair.connection.send(link, message(vec![1; 1_000])).ok();
+    let sent: Vec<DeliveryNumber> = std::iter::from_fn(|| send(&mut pair)).collect();
+    assert!(!pair.connection.has_room() && pair.connection.may_read());
+    pair.says(disposition(Role::Receiver, 0, 0, true, DeliveryOutcome::Accepted));
+    assert_eq!(pair.events(), [settled(link, sent[0], DeliveryOutcome::Accepted, true)]);
+}
+
+#[test]
+fn a_connection_that_has_nothing_to_write_keeps_no_room_for_it() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 10);
+    pair.connection.send(link, message(vec![1; 200_000])).unwrap();
+    pair.connection.tick(0);
+    assert!(pair.connection.output().len() > 200_000, "it is not written yet");
+    pair.connection.output().clear();
+    assert!(pair.connection.output().capacity() > 200_000);
+    pair.connection.tick(0);
+    assert_eq!(pair.connection.output().capacity(), 0);
+}
+
+#[test]
 fn nothing_is_read_while_answers_are_not_written() {
     let (mut pair, _) = narrow(512, 10);
     let echo = peer::frame(0, &Performative::Flow(Flow { echo: true, ..flow(0, 10) }));

@@ -153,6 +153,9 @@ impl ConnectionTask {
         payload: Bytes,
     ) {
         let ManagementAnswer { handed_out, deletes, .. } = answer;
+        if request.operation() == "update-disposition" {
+            self.feed_sessions();
+        }
         if let Err(refusal) = self.check_answer(route.reply_link, payload.len()) {
             self.shared.give_back_all(&handed_out);
             return self.reply(route, ManagementAnswer::refused(&refusal).encode(request));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::amqp::Value;
 use crate::clock::Clock;
 use crate::inbound::live_value::LiveValue;
+use crate::limits;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::sas::signatures::tests::KEY;
@@ -20,6 +21,9 @@ use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::map;
 use crate::topic::Rule;
+
+/// The code of the frame that ends a connection.
+const CLOSE: u64 = 0x18;
 
 const LATER: u64 = 10_000_000_000;
 
@@ -240,4 +244,45 @@ async fn who_listens_to_a_subscription_says_its_rules() {
         assert_eq!(removed.status, status, "{right}: {removed:?}");
     }
     assert!(topic.rules("s").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn who_has_shown_no_token_has_few_links_and_is_sent_away_after_a_while() {
+    let host = host("\"listen\"").await;
+    let (mut stranger, mut known) = (host.client().await, host.client().await);
+    let resource = "amqp://localhost/q";
+    assert_eq!(known.put_token(resource, &token(KEY, "shop", resource, LATER)).await.status, 202);
+    let most = u32::try_from(limits::SERVICE_BUS_STRANGER_LINKS_MAX).unwrap();
+    for (client, is_stranger) in [(&mut stranger, true), (&mut known, false)] {
+        for handle in 0..most {
+            let attached = client.attach_receiver(100 + handle, Source::of("q/$management")).await;
+            assert_ne!(*attached.field(5), Value::Null, "link {handle}");
+        }
+        let attached = client.attach_receiver(100 + most, Source::of("q/$management")).await;
+        assert_eq!(*attached.field(5) == Value::Null, is_stranger);
+        if is_stranger {
+            assert_eq!(client.refusal(&attached).await.0, "amqp:resource-limit-exceeded");
+        }
+    }
+    host.clock.advance(limits::SERVICE_BUS_STRANGER_MAX);
+    // Its timer goes by another clock: it looks at this one when it hears something.
+    stranger.ask_for_receiver(50, Source::of("q")).await;
+    let mut closed = stranger.another_answer().await;
+    while closed.code != CLOSE {
+        closed = stranger.another_answer().await;
+    }
+    assert_eq!(closed.error(0).0, "amqp:connection:forced");
+    let attached = known.attach_receiver(50, Source::of("q")).await;
+    assert_ne!(*attached.field(5), Value::Null, "{attached:?}");
+}
+
+#[tokio::test]
+async fn what_nobody_needs_a_right_for_keeps_little() {
+    let host = host("\"listen\"").await;
+    let mut client = host.client().await;
+    let attached = client.attach_sender(0, vec![Value::from("$cbs")]).await;
+    assert_eq!(attached.field(10).as_u64(), Some(limits::SERVICE_BUS_SMALL_REQUEST_BYTES_MAX));
+    let long = "a".repeat(limits::SERVICE_BUS_ADDRESS_BYTES_MAX);
+    let attached = client.attach_receiver(1, Source::of(&format!("{long}/$management"))).await;
+    assert_eq!(client.refusal(&attached).await.0, "amqp:resource-limit-exceeded");
 }

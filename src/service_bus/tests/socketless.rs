@@ -16,13 +16,19 @@ use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::intake::Intake;
+use crate::limits;
+use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::shared::Owners;
+use crate::service_bus::tests::bare::attach;
+use crate::service_bus::tests::bare::credit;
+use crate::service_bus::tests::bare::session_receiver;
 
 /// How long a test waits for an answer of the engine.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -62,6 +68,33 @@ pub(crate) fn opened_with(shared: Arc<EndpointState>, options: ConnectionOptions
 pub(crate) async fn unordered(client: &Client) -> Queue {
     let options = QueueOptions { order: Order::None, ..QueueOptions::default() };
     client.create_queue("q", options).await.unwrap()
+}
+
+/// An engine, and a connection whose client has the session of a queue with so many messages, and was sent what it may have of them.
+pub(crate) async fn in_session(messages: usize) -> (Engine, ConnectionTask) {
+    let engine = Engine::in_memory().open().await.unwrap();
+    let options = QueueOptions { order: Order::Arrival, ..QueueOptions::default() };
+    let queue = engine.client().create_queue("q", options).await.unwrap();
+    let all = (0..messages).map(|number| Message::new(number.to_string()).workflow("s"));
+    queue.send_batch(all).await.unwrap();
+    let shared = endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+    let mut connection_task = opened(shared);
+    let is_receiver = |link: &EndpointLink| matches!(link, EndpointLink::Receiver(_));
+    connection_task.says(&[attach(session_receiver(0, "q", "s"))]);
+    connection_task.until(|connection_task| connection_task.links.values().any(is_receiver)).await;
+    connection_task.says(&[credit(0, 0, 1_000)]);
+    let most = messages.min(limits::ACCEPTED_AHEAD_MAX);
+    connection_task.until(|connection_task| unsettled(connection_task) == most).await;
+    (engine, connection_task)
+}
+
+/// How many messages its client was sent and has not settled.
+pub(crate) fn unsettled(connection_task: &ConnectionTask) -> usize {
+    let unsettled = |link: &EndpointLink| match link {
+        EndpointLink::Receiver(receiver) => receiver.unsettled.len(),
+        _ => 0,
+    };
+    connection_task.links.values().map(unsettled).sum()
 }
 
 impl ConnectionTask {
