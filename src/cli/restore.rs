@@ -3,6 +3,7 @@
 use std::fs;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use crate::cli::durable_file::private;
 use crate::cli::durable_file::sync_folder_of;
 use crate::cli::failure::CliFailure;
 use crate::cli::out::Stdout;
+use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
@@ -33,7 +35,8 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, CliFailure> {
         )));
     }
     let traces = Traces::of(&arguments.data, there.as_deref().unwrap_or(&target));
-    fs::create_dir_all(&arguments.data).map_err(|error| named(&arguments.data, &error))?;
+    let made = fs::create_dir_all(&arguments.data).and_then(|()| sync_folder_of(&arguments.data));
+    made.map_err(|error| named(&arguments.data, &error))?;
     let restored = put(arguments, &target, there.as_deref(), &out);
     if restored.is_err() {
         traces.remove();
@@ -84,8 +87,7 @@ fn put(
     let place = there.unwrap_or(target);
     let _lock = lock(target, place)?;
     // A copy first: the file that is verified is the file that is used.
-    let part = PartialCopy(beside(place, ".part"));
-    copy(&arguments.file, &part.0)?;
+    let part = PartialCopy::of(&arguments.file, beside(place, ".part"))?;
     let found = verify(&part.0).map_err(|error| found_in(&arguments.file, error))?;
     if !found.is_sound() {
         let (file, damages) = (arguments.file.display(), found.damages_total);
@@ -93,7 +95,8 @@ fn put(
             format!("restore: {file} is damaged in {damages} places; `seriatim verify {file}` names them");
         return Err(CliFailure::Refused(problem));
     }
-    let old_file = there.map(keep_old).transpose()?;
+    let link = |from: &Path, to: &Path| fs::hard_link(from, to);
+    let old_file = there.map(|there| keep_old(there, link)).transpose()?;
     fs::rename(&part.0, place).map_err(|error| match &old_file {
         Some(old_file) => {
             let problem = format!("{error}; what was there before is {}", old_file.display());
@@ -108,11 +111,40 @@ fn put(
     if let Some(old_file) = old_file {
         out.say(format!("what was there before is now {}", old_file.display()))?;
     }
+    // A store does not know where its messages' workflows and positions were read.
+    remark(
+        "start it with definitions whose key and position are those of that day, or its messages and new ones are placed apart",
+    );
     Ok(true)
 }
 
 /// A copy on its way; one that does not get to its place leaves nothing behind.
 struct PartialCopy(PathBuf);
+
+impl PartialCopy {
+    /// Copies the backup to a path where only a restore that was ended may have left something, which goes.
+    ///
+    /// # Errors
+    /// Of the file system; a refusal when the backup itself is there, perhaps the only whole copy that a restore has left.
+    fn of(backup: &Path, part: PathBuf) -> Result<PartialCopy, CliFailure> {
+        let identity = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino()));
+        let source = identity(backup).map_err(|error| named(backup, &error))?;
+        if identity(&part).is_ok_and(|there| there == source) {
+            let part = part.display();
+            let problem = format!(
+                "restore: the copy of it would be made as {part}, which it is itself: give it another name first"
+            );
+            return Err(CliFailure::Refused(problem));
+        }
+        match fs::remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(named(&part, &error).into()),
+            _ => {}
+        }
+        let copied = PartialCopy(part);
+        copy(backup, &copied.0)?;
+        Ok(copied)
+    }
+}
 
 impl Drop for PartialCopy {
     fn drop(&mut self) {
@@ -150,30 +182,32 @@ fn lock(target: &Path, place: &Path) -> Result<LockFile, CliFailure> {
     })
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), CliFailure> {
+/// Copies a file to where none is.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = File::open(from).map_err(|error| named(from, &error))?;
-    let made = private().create(true).truncate(true).open(to);
+    let made = private().create_new(true).open(to);
     let mut target = made.map_err(|error| named(to, &error))?;
     io::copy(&mut source, &mut target).map_err(|error| named(to, &error))?;
-    Ok(target.sync_all().map_err(|error| named(to, &error))?)
+    target.sync_all().map_err(|error| named(to, &error))
 }
 
-/// Gives the file that is there another name, which nobody uses, beside its own: at no moment is there none.
-fn keep_old(place: &Path) -> Result<PathBuf, CliFailure> {
+/// Keeps the file that is there under a name beside it which nobody uses: at no moment is there none of its own name. Where a file cannot
+/// have two names, as `link` says, it is copied.
+fn keep_old(place: &Path, link: impl Fn(&Path, &Path) -> io::Result<()>) -> Result<PathBuf, CliFailure> {
     for number in 1..=1_000 {
         let old_file = beside(place, &format!(".replaced-{number}"));
-        match fs::hard_link(place, &old_file) {
-            Ok(()) => {
-                sync_folder_of(place).map_err(|error| named(place, &error))?;
-                return Ok(old_file);
-            }
-            Err(_) if fs::symlink_metadata(&old_file).is_ok() => {}
-            // Not everywhere may a file have two names.
-            Err(_) => {
-                fs::rename(place, &old_file).map_err(|error| named(&old_file, &error))?;
-                return Ok(old_file);
-            }
+        if fs::symlink_metadata(&old_file).is_ok() {
+            continue;
         }
+        if link(place, &old_file).is_err()
+            && let Err(error) = copy(place, &old_file)
+        {
+            // What there is of it would only take room, where there is not enough.
+            drop(fs::remove_file(&old_file));
+            return Err(error.into());
+        }
+        sync_folder_of(place).map_err(|error| named(place, &error))?;
+        return Ok(old_file);
     }
     Err(CliFailure::Refused(format!("restore: too many replaced files are beside {}", place.display())))
 }
@@ -186,4 +220,23 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("restore: {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_stays_under_its_name_where_a_file_cannot_have_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join(FILE);
+        fs::write(&place, "before").unwrap();
+        let unlinkable = |_: &Path, _: &Path| Err(io::Error::from(io::ErrorKind::Unsupported));
+        for number in 1..=2 {
+            let old_file = keep_old(&place, unlinkable).unwrap();
+            assert!(old_file.ends_with(format!("{FILE}.replaced-{number}")), "{}", old_file.display());
+            assert_eq!(fs::read(&old_file).unwrap(), b"before");
+            assert_eq!(fs::read(&place).unwrap(), b"before", "at no moment is there none");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! those that were read back.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::io::Write;
 use std::path::Path;
@@ -66,6 +67,12 @@ pub(crate) enum SnapshotError {
 pub(crate) struct ObjectSum {
     pub(crate) bytes: u64,
     pub(crate) digest: u64,
+}
+
+impl fmt::Display for ObjectSum {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} bytes with the checksum {:016x}", self.bytes, self.digest)
+    }
 }
 
 /// The snapshots of all partitions.
@@ -259,7 +266,7 @@ impl Snapshots {
         }
         let found = ObjectSum { bytes, digest: xxh3.digest() };
         if found != wanted {
-            return Err(SnapshotError::Damaged(format!("it is {found:?} and should be {wanted:?}")));
+            return Err(SnapshotError::Damaged(format!("it has {found} and should have {wanted}")));
         }
         Ok(())
     }
@@ -283,7 +290,7 @@ impl Snapshots {
             error => SnapshotError::Damaged(error.to_string()),
         })?;
         if place != record.place {
-            let what = format!("it ends with {place:?} and should with {:?}", record.place);
+            let what = format!("it ends with {place} and should with {}", record.place);
             return Err(SnapshotError::Damaged(what));
         }
         Ok(file)

@@ -1,5 +1,6 @@
 //! The data folder: where the store is, and what the daemon remembers beside it.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ impl DataDir {
     /// # Errors
     /// Of the file system.
     pub(crate) fn find(folder: &Path) -> io::Result<PathBuf> {
-        std::fs::create_dir_all(folder)?;
+        make_folder(folder)?;
         folder.canonicalize()
     }
 
@@ -63,8 +64,7 @@ impl DataDir {
             )
         })?;
         let folder = self.folder.join(BACKUPS);
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| Misuse::new("path", format!("cannot be used: {error}")))?;
+        make_folder(&folder).map_err(|error| Misuse::new("path", format!("cannot be used: {error}")))?;
         let path = folder.join(name);
         match path.exists() {
             true => Err(Misuse::new("path", format!("is taken: {} is there already", path.display()))),
@@ -86,6 +86,18 @@ impl DataDir {
             }),
             false => store.metadata().map_or(0, |about| about.len()),
         }
+    }
+}
+
+/// Makes a folder where none is, and its name durable: a power cut would take what is in it with the name.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)?;
+    match folder.canonicalize()?.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
     }
 }
 

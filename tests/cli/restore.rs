@@ -1,5 +1,7 @@
 //! `seriatim restore`: only what is sound goes into a folder, and nothing is overwritten unasked.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use seriatim::Engine;
@@ -103,6 +105,30 @@ async fn a_file_that_is_open_is_not_replaced() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains(&format!("process {} has it open", std::process::id())), "{ran:?}");
     engine.close().await;
+}
+
+#[tokio::test]
+async fn what_a_restore_that_was_ended_has_left_is_restored_under_another_name_only_and_kept_until_then() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    let left = data.join("seriatim.redb.part");
+    file_with(&left, 7).await;
+    let ran = restore(&left, &data, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("give it another name first"), "{ran:?}");
+    assert_eq!(messages(&left), 7);
+    let backup = folder.path().join("backup");
+    std::fs::rename(&left, &backup).expect("it is there");
+    // What another has left is readable for all.
+    std::fs::write(&left, "part").expect("it can be written");
+    std::fs::set_permissions(&left, Permissions::from_mode(0o644)).expect("it is ours");
+    let ran = restore(&backup, &data, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let restored = data.join("seriatim.redb");
+    assert_eq!(messages(&restored), 7);
+    let mode = restored.metadata().expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it is for nobody else");
 }
 
 #[tokio::test]

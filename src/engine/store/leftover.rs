@@ -12,6 +12,7 @@ use crate::engine::store::lock_file::NEW;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::folder_of;
 use crate::engine::store::lock_file::sibling;
+use crate::engine::store::margin::has_unused_margin;
 use crate::error::Fault;
 use crate::error::OpenError;
 
@@ -54,12 +55,16 @@ pub(crate) fn remove_unfinished_copies(target: &Path) {
     }
 }
 
-/// Whether nobody writes a file that was not closed.
+/// Whether it is a copy that was not closed, and nobody writes it. No copy has had a row in its margin, and nearly every store that was
+/// open; files of others have no margin.
 fn is_unfinished(path: &Path) -> bool {
     // On a network it is locked only if it is open for writing.
     let Ok(mut file) = File::options().read(true).write(true).open(path) else { return false };
     // Where files cannot be locked, one that is being written cannot be told from one that was left.
-    file.try_lock().is_ok() && claim(path, &file).is_ok() && was_left_open(&mut file)
+    file.try_lock().is_ok()
+        && claim(path, &file).is_ok()
+        && was_left_open(&mut file)
+        && has_unused_margin(&mut file).unwrap_or(false)
 }
 
 fn is_file(path: &Path) -> bool {
@@ -124,6 +129,11 @@ mod tests {
         let [target, whole, text] = ["b", "whole.new", "text.new"].map(|name| folder.path().join(name));
         copy(&whole, &|_| Ok(())).unwrap();
         std::fs::write(&text, "kept").unwrap();
+        // As a process of somebody else leaves it.
+        let [open, of_others] = ["open", "others.new"].map(|name| folder.path().join(name));
+        let database = redb::Database::create(&open).unwrap();
+        std::fs::copy(&open, &of_others).unwrap();
+        drop(database);
         let under_way = |_| {
             // As a process leaves it that is ended now.
             std::fs::copy(&left, folder.path().join("ended.new")).unwrap();
@@ -133,6 +143,6 @@ mod tests {
         };
         copy(&path, &under_way).unwrap();
         assert!(!folder.path().join("ended.new").exists());
-        assert!(whole.exists() && text.exists());
+        assert!(whole.exists() && text.exists() && of_others.exists());
     }
 }

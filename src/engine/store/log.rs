@@ -6,6 +6,8 @@
 //! is answered before that is acknowledged, and the file is committed without an fsync. Any other file can follow the same entries
 //! (`follow`).
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -39,6 +41,12 @@ impl Entry<'_> {
 pub(crate) struct LogPlace {
     pub(crate) position: u64,
     pub(crate) checksum: u64,
+}
+
+impl fmt::Display for LogPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "entry {} with the checksum {:016x}", self.position, self.checksum)
+    }
 }
 
 /// What is done with each entry that is read.

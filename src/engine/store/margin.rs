@@ -12,7 +12,11 @@
 //! A row stands at the beginning of a page: its length, its round, its bytes. A round is named by the checksum of the entry before its first
 //! row, which nobody who sends a message knows: a body cannot pass for a row.
 
+use std::fs::File;
 use std::io;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
 use std::sync::Arc;
 use std::sync::MutexGuard;
 
@@ -272,4 +276,14 @@ fn header_pages(file: &dyn StorageBackend) -> io::Result<usize> {
     let mut pages = [0; 4];
     file.read(REGION_HEADER_PAGES as u64, &mut pages)?;
     usize::try_from(u32::from_le_bytes(pages)).map_err(io::Error::other)
+}
+
+/// Whether a file has a margin into which no row was ever written.
+pub(crate) fn has_unused_margin(file: &mut File) -> io::Result<bool> {
+    let (mut pages, mut frame) = ([0; 4], [0; FRAME_BYTES]);
+    file.seek(SeekFrom::Start(REGION_HEADER_PAGES as u64))?;
+    file.read_exact(&mut pages)?;
+    file.seek(SeekFrom::Start(PAGE as u64))?;
+    file.read_exact(&mut frame)?;
+    Ok(pages != [0; 4] && frame == [0; FRAME_BYTES])
 }
