@@ -187,6 +187,10 @@ export class App {
    */
   async run(options: RunOptions = {}): Promise<void> {
     if (process.env["SERIATIM_CHILD"] !== undefined && options.url === undefined) {
+      // It gets one body and no line: it would end well and have handled nothing.
+      if (process.env["SERIATIM_SEQUENCE_NUMBER"] !== undefined) {
+        throw new Error("an App runs on: write persistent = [...] in the definition, not exec = [...]");
+      }
       const { Program } = await import("./program.js");
       await new Program(this).run();
     } else {

@@ -208,6 +208,19 @@ test("a program's line ends at a line feed and nowhere else", async () => {
   assert.deepEqual(JSON.parse(answer), { id: 7, outcome: "complete", state: message.body_text });
 });
 
+test("an app that is started for one message does not end as if it had handled it", async () => {
+  const text = `import { App } from ${JSON.stringify(INDEX)};
+    await new App().handler("orders", () => {}).run();`;
+  const env = { ...process.env, SERIATIM_CHILD: "store#1", SERIATIM_SEQUENCE_NUMBER: "1" };
+  const program = spawn(process.execPath, ["--input-type=module", "-e", text], { env, stdio: ["pipe", "ignore", "pipe"] });
+  program.stdin.on("error", () => {}).end('{"a":1}');
+  let said = "";
+  for await (const read of program.stderr.setEncoding("utf8")) said += read;
+  if (program.exitCode === null) await once(program, "exit");
+  assert.notEqual(program.exitCode, 0);
+  assert.match(said, /write persistent/);
+});
+
 test("a program answers an outcome that cannot be told with its reason", async () => {
   const text = `import { App, Defer, Retry } from ${JSON.stringify(INDEX)};
     const mistakes = ${MISTAKES};
