@@ -1,7 +1,9 @@
 """What handlers are promised, by a worker over HTTP and by a program that the daemon runs."""
 
 import asyncio
+import contextlib
 import datetime
+import logging
 import os
 import pathlib
 import signal
@@ -11,8 +13,9 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
-from seriatim import App, DeadLetter, Defer, Message, Retry
+from seriatim import App, DeadLetter, Defer, Message, Retry, settling
 from seriatim.testing import DevDaemon
 from seriatim.worker import Worker
 
@@ -85,7 +88,13 @@ class Running:
         self.thread.join()
 
 
-class OfHandlers(unittest.TestCase):
+#: As long as a test waits for what has to come: a third of what a lock takes to run out.
+PATIENCE = 10
+
+
+class WithDaemon(unittest.TestCase):
+    """With a daemon of its own, and a queue in order."""
+
     def setUp(self):
         self.daemon = DevDaemon()
         self.addCleanup(self.daemon.stop)
@@ -100,6 +109,8 @@ class OfHandlers(unittest.TestCase):
     def completed(self):
         return self.queue.view()["counts"]["completed"]
 
+
+class OfHandlers(WithDaemon):
     def test_a_failing_message_holds_back_what_is_behind_it_and_only_that(self):
         app, seen = App(), []
 
@@ -264,6 +275,80 @@ class OfHandlers(unittest.TestCase):
         app.handler("orders", subject="paid")(lambda message, context: None)
         with self.assertRaises(ValueError):
             app.handler("orders", subject="paid")(lambda message, context: None)
+
+
+class Heard(logging.Handler):
+    """Says when something was logged."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text, self.event = text, threading.Event()
+
+    def emit(self, record):
+        if self.text in record.getMessage():
+            self.event.set()
+
+
+class OfRefusedSettlements(WithDaemon):
+    @contextlib.contextmanager
+    def heard(self, text):
+        heard, logger = Heard(text), logging.getLogger("seriatim")
+        logger.addHandler(heard)
+        yield heard.event
+        logger.removeHandler(heard)
+
+    def test_what_the_daemon_refuses_for_good_is_a_failed_attempt_with_its_reason(self):
+        app, reasons = App(), {}
+
+        @app.handler("orders")
+        def handle(message, context):
+            if context.attempt > 1:
+                reasons[message.workflow] = message.envelope["attempts"][0]["reason"]
+            elif message.workflow == "sends":
+                context.send("missing", "x")
+            else:
+                context.state = "x" * (1024 * 1024 + 1)
+
+        self.queue.send_batch([Message(workflow=workflow, position=1) for workflow in ("sends", "sets")])
+        with self.assertLogs("seriatim"), Running(app, self.client):
+            until(lambda: self.completed() == 2, PATIENCE)
+        self.assertIn("missing", reasons["sends"])
+        self.assertIn("state", reasons["sets"])
+
+    def full(self):
+        """An app whose handler sends to a workflow that is full; its queue, and which attempts the handler has seen."""
+        app, attempts, bills = App(), [], self.client.queue("bills")
+        bills.create(order="position", limits={"early_max": 1})
+        bills.send("waits for the first", workflow="w", position=2)
+
+        @app.handler("orders")
+        def handle(message, context):
+            attempts.append(context.attempt)
+            context.send("bills", message.body, workflow="w", position=3)
+
+        self.queue.send("x", workflow="w", position=1)
+        return app, bills, attempts
+
+    def test_a_completion_without_room_waits_for_it_with_the_message_in_hand(self):
+        app, bills, attempts = self.full()
+        with self.assertLogs("seriatim"), self.heard("no room") as waits, Running(app, self.client):
+            self.assertTrue(waits.wait(PATIENCE))
+            bills.send("the first", workflow="w", position=1)
+            until(lambda: self.completed() == 1, PATIENCE)
+        self.assertEqual((attempts, len(bills.receive_run())), ([1], 3))
+
+    def test_what_finds_no_room_in_time_is_given_back_uncounted(self):
+        app, bills, attempts = self.full()
+        with self.assertLogs("seriatim"), mock.patch.object(settling, "ROOM_FOR", 0), Running(app, self.client):
+            until(lambda: len(attempts) > 1, PATIENCE)
+        self.assertEqual(set(attempts), {1})
+
+    def test_a_worker_that_stops_waits_for_no_room(self):
+        app, bills, attempts = self.full()
+        with self.assertLogs("seriatim"), self.heard("no room") as waits, Running(app, self.client):
+            self.assertTrue(waits.wait(PATIENCE))
+        [delivery] = self.queue.receive(wait=PATIENCE)
+        self.assertEqual((delivery.delivery_count, attempts), (1, [1]))
 
 
 class OfPrograms(unittest.TestCase):

@@ -27,21 +27,22 @@ export class Held {
   #isAsking = false;
   #dueAt: number;
   #endsAt: number;
-  readonly #renewedUntil: number;
+  /** Until when its lock is renewed. */
+  readonly renewedUntil: number;
 
   /** `askedAt` says when it was asked for. */
   constructor(
     readonly delivery: Delivery,
     askedAt: number,
     renewForMs: number,
-    private readonly clock: Clock,
+    readonly clock: Clock,
   ) {
     // It was handed out at some time while the daemon was asked: it is renewed as if that had been at the beginning, and counts
     // as lost as if it had been at the end.
     const receivedAt = clock();
     this.#dueAt = askedAt + delivery.lockMs / 2;
     this.#endsAt = receivedAt + delivery.lockMs;
-    this.#renewedUntil = receivedAt + renewForMs;
+    this.renewedUntil = receivedAt + renewForMs;
   }
 
   /** Whether it is to be renewed now. Tells the handler when the lock is over without that. */
@@ -49,9 +50,9 @@ export class Held {
     const now = this.clock();
     if (this.#isAsking || this.lost.signal.aborted) return false;
     if (now >= this.#endsAt) {
-      this.#lose(new Error(now > this.#renewedUntil ? "it was not renewed any more" : "no renewal was answered in time"));
+      this.#lose(new Error(now > this.renewedUntil ? "it was not renewed any more" : "no renewal was answered in time"));
     }
-    return this.#dueAt <= now && now < Math.min(this.#endsAt, this.#renewedUntil);
+    return this.#dueAt <= now && now < Math.min(this.#endsAt, this.renewedUntil);
   }
 
   /** Renews the lock, or tells the handler that it is lost. What else goes wrong is tried again while there is time. */

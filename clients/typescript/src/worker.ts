@@ -1,8 +1,10 @@
 /** A worker that receives over HTTP: it may run on any machine that reaches the daemon. */
 
-import { type App, Context, described, Retry } from "./app.js";
+import { setMaxListeners } from "node:events";
+import { type App, Context, described } from "./app.js";
 import type { Client, Delivery, Queue } from "./client.js";
 import { type Held, Locks, named, RENEW_FOR_MS } from "./locks.js";
+import { failedBy, settle, type Settlement } from "./settling.js";
 import { sleep } from "./transport.js";
 
 /** How long one request waits for messages: so long a stop may take. */
@@ -18,7 +20,7 @@ const COMPLETIONS_MAX = 256;
  */
 export class Worker {
   readonly #locks: Locks;
-  #isStopping = false;
+  readonly #stop = new AbortController();
 
   constructor(
     private readonly app: App,
@@ -28,11 +30,13 @@ export class Worker {
   ) {
     if (concurrency < 1) throw new RangeError("concurrency must be at least 1");
     this.#locks = new Locks(renewForMs);
+    // Each delivery that waits for room listens.
+    setMaxListeners(0, this.#stop.signal);
   }
 
   /** Receives nothing more; `run` ends when what was begun has ended. */
   stop(): void {
-    this.#isStopping = true;
+    this.#stop.abort();
   }
 
   /** Runs until `stop`. */
@@ -48,7 +52,7 @@ export class Worker {
   async #serve(queue: Queue): Promise<void> {
     const running = new Set<Promise<void>>();
     const completions = new Completions(queue);
-    while (!this.#isStopping) {
+    while (!this.#stop.signal.aborted) {
       const free = this.concurrency - running.size;
       if (free === 0) {
         await Promise.race(running);
@@ -76,10 +80,10 @@ export class Worker {
   async #handle(held: Held, completions: Completions): Promise<void> {
     const { delivery } = held;
     try {
-      if (this.#isStopping) return await delivery.release();
+      if (this.#stop.signal.aborted) return await delivery.release();
       const settlement = await this.#settlement(held);
       if (settlement === undefined) await completions.add(delivery);
-      else await delivery.settleAs(settlement.verb, settlement.json);
+      else await settle(held, settlement, this.#stop.signal);
     } catch (error) {
       console.error(`cannot settle ${named(delivery)}: ${described(error)}; it comes again`);
     } finally {
@@ -88,7 +92,7 @@ export class Worker {
   }
 
   /** Calls the handler: how its message is settled; `undefined` to complete it, along with others. */
-  async #settlement({ delivery, lost }: Held): Promise<{ verb: string; json: string } | undefined> {
+  async #settlement({ delivery, lost }: Held): Promise<Settlement | undefined> {
     try {
       const context = new Context(delivery, lost.signal);
       const outcome = await this.app.handle(delivery, context);
@@ -98,8 +102,7 @@ export class Worker {
     } catch (error) {
       // What cannot be told to the daemon is a failed attempt, and not a message that stays locked.
       console.error(`cannot settle ${named(delivery)} as its handler said:`, error);
-      const retry = new Retry({ reason: described(error) });
-      return { verb: retry.verb, json: JSON.stringify(retry.fields()) };
+      return failedBy(error);
     }
   }
 }

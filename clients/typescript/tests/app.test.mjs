@@ -1,7 +1,7 @@
 // What handlers are promised, by a worker over HTTP and by a program that the daemon runs.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,11 +35,11 @@ async function orders(count, options = OPTIONS, of = client) {
 
 const completed = async (queue) => (await queue.view()).counts.completed;
 
-async function working(app, queue, count) {
+async function working(app, queue, count, ms) {
   const worker = new Worker(app, client, 8);
   const running = worker.run();
   try {
-    await until(async () => (await completed(queue)) === count);
+    await until(async () => (await completed(queue)) === count, ms);
   } finally {
     worker.stop();
     await running;
@@ -66,6 +66,68 @@ test("an outcome that cannot be told is a failed attempt with its reason", async
   });
   await working(app, queue, 4);
   for (const [workflow, reason] of Object.entries(REASONS)) assert.match(reasons[workflow], reason);
+});
+
+test("what the daemon refuses for good is a failed attempt with its reason", async () => {
+  const queue = await orders(0);
+  await queue.sendBatch(["sends", "sets"].map((workflow) => ({ workflow, position: 1 })));
+  const reasons = {};
+  const app = new App().handler(queue.name, (message, context) => {
+    if (context.attempt > 1) reasons[message.workflow] = message.envelope.attempts[0].reason;
+    else if (message.workflow === "sends") context.send("missing", "x");
+    else context.state = "x".repeat(1024 * 1024 + 1);
+  });
+  // A third of what a lock takes to run out.
+  await working(app, queue, 2, 10_000);
+  assert.match(reasons.sends, /missing/);
+  assert.match(reasons.sets, /state/);
+});
+
+// A queue whose handler sends to a workflow that is full, with what it sends to and which attempts it has seen.
+async function full() {
+  const [queue, bills, attempts] = [await orders(1), client.queue(`bills-${made++}`), []];
+  await bills.create({ order: "position", limits: { early_max: 1 } });
+  await bills.send("waits for the first", { workflow: "w", position: 2 });
+  const app = new App().handler(queue.name, (message, context) => {
+    attempts.push(context.attempt);
+    context.send(bills.name, message.body, { workflow: "w", position: 3 });
+  });
+  return { queue, bills, attempts, app };
+}
+
+// Does something once a worker has said that there is no room.
+function onceWithoutRoom(context, act) {
+  const said = new EventEmitter();
+  said.once("no room", act);
+  context.mock.method(console, "error", (text) => void (/no room/.test(text) && said.emit("no room")));
+}
+
+test("a completion without room waits for it with the message in hand", async (context) => {
+  const { queue, bills, attempts, app } = await full();
+  onceWithoutRoom(context, () => bills.send("the first", { workflow: "w", position: 1 }));
+  await working(app, queue, 1, 10_000);
+  assert.deepEqual([attempts, (await bills.receiveRun()).messages.length], [[1], 3]);
+});
+
+test("a worker that stops waits for no room, and gives the message back uncounted", async (context) => {
+  const { queue, attempts, app } = await full();
+  const worker = new Worker(app, client, 8);
+  onceWithoutRoom(context, () => worker.stop());
+  await worker.run();
+  const [delivery] = await queue.receive({ waitMs: 10_000 });
+  assert.deepEqual([delivery.deliveryCount, attempts], [1, [1]]);
+});
+
+test("what finds no room in time is given back uncounted", async () => {
+  const { settle } = await import("../dist/settling.js");
+  const { Held } = await import("../dist/locks.js");
+  const { queue, bills } = await full();
+  const [delivery] = await queue.receive();
+  const held = new Held(delivery, 0, 300_000, () => 0);
+  const send = [{ queue: bills.name, workflow_id: "w", position: 3, body: 1 }];
+  await settle(held, { verb: "complete", json: JSON.stringify({ send }) }, new AbortController().signal, 0);
+  const [again] = await queue.receive();
+  assert.equal(again.deliveryCount, 1);
 });
 
 test("a failing message holds back what is behind it", async () => {

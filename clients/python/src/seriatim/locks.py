@@ -33,23 +33,23 @@ class Held:
         self.delivery = delivery
         self.context = Context(delivery)
         self.has_ended = False
-        self._clock = clock
+        self.clock = clock
         self._is_asking = False
         # It was handed out at some time while the daemon was asked: it is renewed as if that had been at the beginning, and
         # counts as lost as if it had been at the end.
         received = clock()
         self._due = asked + delivery.lock_seconds / 2
         self._ends = received + delivery.lock_seconds
-        self._renewed_until = received + renew_for
+        self.renewed_until = received + renew_for
 
     def is_due(self) -> bool:
         """Whether it is to be renewed now. Tells the handler when the lock is over without that."""
-        now = self._clock()
+        now = self.clock()
         if self._is_asking or self.context.lost.is_set():
             return False
         if now >= self._ends:
-            self._lose("it was not renewed any more" if now > self._renewed_until else "no renewal was answered in time")
-        return self._due <= now < min(self._ends, self._renewed_until)
+            self._lose("it was not renewed any more" if now > self.renewed_until else "no renewal was answered in time")
+        return self._due <= now < min(self._ends, self.renewed_until)
 
     def begin_renewal(self) -> None:
         """Renews the lock in a thread of its own: one that hangs holds up no other."""
@@ -63,7 +63,7 @@ class Held:
 
     def renew(self) -> None:
         """Renews the lock, or tells the handler that it is lost. What else goes wrong is tried again while there is time."""
-        asked = self._clock()
+        asked = self.clock()
         try:
             # Half of what is left, so that there is time for another try.
             self.delivery.renew(timeout=max((self._ends - asked) / 2, LIMIT_MIN))
@@ -73,7 +73,7 @@ class Held:
             self._lose(refused)
         except Exception as error:
             # Often enough for the time that is left, and no flood where every answer is a refusal.
-            now = self._clock()
+            now = self.clock()
             self._due = now + (self._ends - now) / 8
             if not self.has_ended:
                 logger.warning("cannot renew the lock on %r yet: %s", self.delivery, described(error))

@@ -14,8 +14,9 @@ from seriatim.app import App, Loop
 from seriatim.client import Client, Delivery
 from seriatim.locks import RENEW_FOR, Held, Locks
 from seriatim.message import Duration, seconds
-from seriatim.outcome import Outcome, Retry, described
+from seriatim.outcome import Retry, described
 from seriatim.requests import Request
+from seriatim.settling import ending, release, settle
 
 logger = logging.getLogger("seriatim")
 
@@ -130,7 +131,7 @@ class Line:
         except RuntimeError as error:
             if claim.acquire(blocking=False):
                 logger.warning("cannot handle %r yet: %s; it is given back", held.delivery, described(error))
-                self._settle(held, requests.settle(held.delivery.queue, held.delivery.delivery, "release"))
+                self._settle(held, release(held))
             return False
         return True
 
@@ -140,7 +141,7 @@ class Line:
         except BaseException as error:
             # Whatever a handler has said: its message does not stay locked, and its place is free again.
             logger.exception("cannot settle %r as its handler said", held.delivery)
-            settlement = _settling(held, Retry(described(error)))
+            settlement = ending(held, Retry(described(error)))
         if settlement is None:
             self._completed.put(held)
         else:
@@ -150,22 +151,19 @@ class Line:
         """Calls the handler: the request that settles its message; ``None`` to complete it, along with others."""
         delivery = held.delivery
         if self._worker._stop.is_set():
-            return requests.settle(delivery.queue, delivery.delivery, "release")
+            return release(held)
         handler = self._worker._app.find(delivery)
         if handler is None:
-            return _settling(held, Retry(f"the worker has no handler for the subject {delivery.subject!r}"))
+            return ending(held, Retry(f"the worker has no handler for the subject {delivery.subject!r}"))
         outcome = handler.handle(delivery, held.context, self._worker._loop.run)
         if outcome is not None:
-            return _settling(held, outcome)
+            return ending(held, outcome)
         completion = held.context.completion()
         return requests.settle(delivery.queue, delivery.delivery, "complete", completion) if completion else None
 
     def _settle(self, held: Held, settlement: Request[Any]) -> None:
         try:
-            held.delivery._transport.call(settlement)
-        except Exception as error:
-            verb = settlement.path.rsplit("/", 1)[-1]
-            logger.warning("cannot settle %r (%s): %s; it comes again", held.delivery, verb, described(error))
+            settle(held, settlement, self._worker._stop)
         finally:
             self._ended(held)
 
@@ -201,7 +199,3 @@ class Line:
             logger.warning("cannot complete %s messages of %s: %s; they come again", len(together), self.name, described(error))
         for held in together:
             self._ended(held)
-
-
-def _settling(held: Held, outcome: Outcome) -> Request[Any]:
-    return requests.settle(held.delivery.queue, held.delivery.delivery, outcome.verb, outcome.fields())
