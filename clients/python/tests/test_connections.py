@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import json
+import os
 import socket
 import struct
 import threading
@@ -96,6 +97,20 @@ class OfConnections(unittest.TestCase):
         server.dropped = server.connections[:]
         self.assertEqual(queue.send("x").sequence_number, 7)
         self.assertEqual(queue.receive(), [], "the others were closed")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "there is no fork here")
+    def test_a_forked_process_uses_no_connection_of_its_parent(self):
+        server, queue = self.kept(1)
+        child = os.fork()
+        if child == 0:
+            # Nothing of the tests goes on here, whatever comes.
+            try:
+                queue.receive()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        self.assertEqual(len(server.connections), 2)
+        self.assertEqual((queue.receive(), len(server.connections)), ([], 2), "that of the parent is still there")
 
     def with_kept(self, count, story):
         """Plays a story with a server, and an asyncio client that has kept so many connections to it."""

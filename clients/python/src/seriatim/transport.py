@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import os
 import selectors
 import socket
 import threading
 import time
+import weakref
 from typing import Any, List, Optional, Tuple, TypeVar
 
 from seriatim.errors import Unavailable, Unreachable
@@ -28,6 +30,10 @@ TIMEOUT_MIN = 0.01
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
+#: Those of this process.
+_TRANSPORTS: "weakref.WeakSet[Transport]" = weakref.WeakSet()
+
+
 class Transport:
     """Asks one daemon, in any number of threads."""
 
@@ -37,6 +43,12 @@ class Transport:
         self.retry_for = retry_for
         self._idle: List[Tuple[float, http.client.HTTPConnection]] = []
         self._lock = threading.Lock()
+        _TRANSPORTS.add(self)
+
+    def begin_anew(self) -> None:
+        """In a process that was forked: the connections are those of its parent, and a thread that is not here may have the lock."""
+        self._lock = threading.Lock()
+        self.close()
 
     def call(self, request: Request[T], limit: Optional[float] = None) -> T:
         """Asks, and asks again for a while what may be asked again when nobody answers: with a limit, so many seconds in all."""
@@ -132,3 +144,12 @@ def _has_ended(connection: http.client.HTTPConnection) -> bool:
     with _Selector() as selector:
         selector.register(connection.sock, selectors.EVENT_READ)
         return bool(selector.select(0))
+
+
+def _begin_anew() -> None:
+    for transport in list(_TRANSPORTS):
+        transport.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
