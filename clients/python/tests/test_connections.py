@@ -3,12 +3,14 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import gc
 import json
 import os
 import socket
 import struct
 import threading
 import unittest
+import warnings
 
 from seriatim import AsyncClient, Client, Unreachable
 
@@ -130,7 +132,7 @@ class OfConnections(unittest.TestCase):
         async def story(server, client):
             server.reset_connections()
             server.connections.clear()
-            for _, (reader, _) in client._transport._idle:
+            for _, _, (reader, _) in client._transport._idle:
                 with contextlib.suppress(ConnectionResetError):
                     await asyncio.wait_for(reader.read(), PATIENCE)
             self.assertEqual(await client.queue("orders").receive(), [])
@@ -146,6 +148,17 @@ class OfConnections(unittest.TestCase):
             self.assertEqual(await queue.receive(), [], "the others were closed")
 
         self.with_kept(20, story)
+
+    def test_a_client_of_asyncio_may_be_used_in_one_loop_after_the_other(self):
+        server = RawServer(1)
+        self.addCleanup(server.stop)
+        client = AsyncClient(server.url, retry_for=0)
+        with warnings.catch_warnings():
+            # A loop that ends with connections says so.
+            warnings.simplefilter("ignore", ResourceWarning)
+            self.assertEqual([asyncio.run(client.queue("orders").receive()) for _ in range(3)], [[], [], []])
+            asyncio.run(client.close())
+            gc.collect()
 
     def test_an_answer_that_ends_with_its_connection_is_read_to_its_end(self):
         async def status(url):

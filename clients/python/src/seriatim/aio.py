@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union
@@ -19,6 +20,8 @@ T = TypeVar("T")
 #: Longest head of an answer, in bytes.
 HEAD_MAX = 64 * 1024
 _Connection = Tuple[asyncio.StreamReader, asyncio.StreamWriter]
+#: A connection that nobody uses: since when, the loop that it belongs to, and itself.
+_Kept = Tuple[float, asyncio.AbstractEventLoop, _Connection]
 
 
 class AsyncTransport:
@@ -26,7 +29,7 @@ class AsyncTransport:
 
     def __init__(self, address: Address, timeout: float, retry_for: float) -> None:
         self.address, self.timeout, self.retry_for = address, timeout, retry_for
-        self._idle: List[Tuple[float, _Connection]] = []
+        self._idle: List[_Kept] = []
 
     async def call(self, request: Request[T], limit: Optional[float] = None) -> T:
         """Asks, and asks again for a while what may be asked again when nobody answers: with a limit, so many seconds in all."""
@@ -88,17 +91,18 @@ class AsyncTransport:
             return status, answer
         finally:
             if is_whole and len(self._idle) < KEPT_MAX:
-                self._idle.append((time.monotonic(), (reader, writer)))
+                self._idle.append((time.monotonic(), asyncio.get_running_loop(), (reader, writer)))
             else:
                 writer.close()
 
     def _take(self) -> Optional[_Connection]:
-        """A connection that is kept, if there is one that has not ended."""
+        """A connection of this loop that is kept, if there is one that has not ended."""
         while self._idle:
-            since, (reader, writer) = self._idle.pop()
-            if time.monotonic() - since < IDLE_MAX and not _has_ended(reader, writer):
+            since, loop, (reader, writer) = self._idle.pop()
+            is_of_this = loop is asyncio.get_running_loop()
+            if is_of_this and time.monotonic() - since < IDLE_MAX and not _has_ended(reader, writer):
                 return reader, writer
-            writer.close()
+            _close(loop, writer)
         return None
 
     async def _connect(self) -> _Connection:
@@ -109,8 +113,17 @@ class AsyncTransport:
     async def close(self) -> None:
         """Closes the connections that are kept."""
         idle, self._idle = self._idle, []
-        for _, (_, writer) in idle:
+        for _, loop, (_, writer) in idle:
+            _close(loop, writer)
+
+
+def _close(loop: asyncio.AbstractEventLoop, writer: asyncio.StreamWriter) -> None:
+    """Closes a connection in the loop that it belongs to; what a loop has left that has ended goes with the last who knows it."""
+    with contextlib.suppress(RuntimeError):
+        if loop is asyncio.get_running_loop():
             writer.close()
+        else:
+            loop.call_soon_threadsafe(writer.close)
 
 
 def _has_ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
