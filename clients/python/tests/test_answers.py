@@ -14,8 +14,14 @@ from seriatim.message import ReceivedRun
 from seriatim.reading import load
 from seriatim.worker import Worker
 
-#: What is answered where the daemon has not answered: by a node of a cluster, by a proxy, and by one that says nothing.
-NOT_KNOWN = [(504, {"status": 504, "code": "unanswered", "detail": "no answer came"}), (502, b"<h1>Bad Gateway</h1>"), (504, b"")]
+#: What is answered where it is not known what was done: by a node of a cluster, by a proxy, by one that says nothing, and by a
+#: daemon whose engine has stopped.
+NOT_KNOWN = [
+    (504, {"status": 504, "code": "unanswered", "detail": "no answer came"}),
+    (502, b"<h1>Bad Gateway</h1>"),
+    (504, b""),
+    (503, {"status": 503, "code": "stopped", "detail": "the engine has stopped"}),
+]
 #: As long as a test waits for what has to come.
 PATIENCE = 10
 
@@ -85,6 +91,21 @@ class OfAnswers(unittest.TestCase):
                 client.queue("orders").receive()
         with Client(self.server((503, b"no server is there")).url) as client, self.assertRaises(Unavailable):
             client.queue("orders").receive()
+
+    def test_the_settlement_of_a_run_is_asked_again(self):
+        messages = (200, {"run": "r", "deliveries": [{"queue": "orders", "sequence_number": 1, "delivery_count": 1}]})
+        answers = [messages, NOT_KNOWN[0], (200, {})]
+        server = self.server(*answers)
+
+        async def settle():
+            async with AsyncClient(server.url) as client:
+                await (await client.queue("orders").receive_run()).settle()
+
+        with Client(server.url) as client:
+            client.queue("orders").receive_run().settle()
+        server.answers[:] = answers
+        asyncio.run(settle())
+        self.assertEqual([path.rsplit("/", 1)[-1] for path, _ in server.asked], 2 * ["receive", "settle", "settle"])
 
     def test_pages_of_what_does_not_go_on_are_followed_to_the_last(self):
         pages = [(200, {"blocked": [1], "after": "a/w"}), (200, {"blocked": [], "after": "b/"}), (200, {"blocked": [2]})]

@@ -173,13 +173,13 @@ export class Run {
 
   /** The lock begins anew. */
   async renew(): Promise<void> {
-    await this.#call("renew", {}, { repeatable: true });
+    await this.#call("renew", {});
   }
 
-  async #call(verb: string, fields: object, more: Partial<Request> = {}): Promise<void> {
+  async #call(verb: string, fields: object): Promise<void> {
     if (this.#run === undefined) return;
     const path = queuePath(this.#queue, `/runs/${encodeURIComponent(this.#run)}/${verb}`);
-    await this.#transport.call(post(path, fields, more));
+    await this.#transport.call(post(path, fields, { repeatable: true }));
   }
 }
 

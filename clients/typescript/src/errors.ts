@@ -63,6 +63,8 @@ const byStatus = new Map<number, typeof Refused>([
 
 /** What somebody between says whom the daemon has not answered: a proxy, or a node of a cluster (`unanswered`). */
 const notKnown = [502, 504];
+/** After these nobody knows whether it was done: an engine that has stopped may have it in its file. */
+const codesNotKnown = ["unanswered", "stopped"];
 /** The statuses that mean the same in the words of a proxy, which need not be JSON. */
 export const ofProxies = [...notKnown, 503];
 
@@ -70,7 +72,7 @@ export const ofProxies = [...notKnown, 503];
 export function failure(problem: Record<string, unknown>, status: number): SeriatimError {
   const code = String(problem["code"] ?? `http_${status}`);
   const detail = String(problem["detail"] ?? problem["title"] ?? `the answer has the HTTP status ${status}`);
-  if (notKnown.includes(status) || code === "unanswered") return new Unreachable(`${detail} (${code})`);
+  if (notKnown.includes(status) || codesNotKnown.includes(code)) return new Unreachable(`${detail} (${code})`);
   const kind = byCode.get(code) ?? byStatus.get(status) ?? Refused;
   const field = problem["field"];
   return new kind(code, detail, Number(problem["status"] ?? status), field === undefined ? undefined : String(field));

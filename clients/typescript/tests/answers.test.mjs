@@ -5,9 +5,11 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import { Client, Unavailable, Unreachable } from "../dist/index.js";
 
-// What is answered where the daemon has not answered: by a node of a cluster, by a proxy, and by one that says nothing.
+// What is answered where it is not known what was done: by a node of a cluster, by a proxy, by one that says nothing, and by a daemon
+// whose engine has stopped.
 const unanswered = JSON.stringify({ status: 504, code: "unanswered", detail: "no answer came" });
-const NOT_KNOWN = [[504, unanswered], [502, "<h1>Bad Gateway</h1>"], [504, ""]];
+const stopped = JSON.stringify({ status: 503, code: "stopped", detail: "the engine has stopped" });
+const NOT_KNOWN = [[504, unanswered], [502, "<h1>Bad Gateway</h1>"], [504, ""], [503, stopped]];
 
 // A story with a client of a server that answers each request with the next of the list, and then with the last again; it is told
 // the requests.
@@ -42,6 +44,15 @@ test("what may not be asked again is said to be not known", async () => {
   const receives = (expected) => (client) => assert.rejects(client.queue("orders").receive(), expected);
   for (const answer of NOT_KNOWN) await answering([answer], receives(Unreachable));
   await answering([[503, "no server is there"]], receives(Unavailable));
+});
+
+test("the settlement of a run is asked again", async () => {
+  const deliveries = [{ queue: "orders", sequence_number: 1, delivery_count: 1 }];
+  const answers = [[200, JSON.stringify({ run: "r", deliveries })], NOT_KNOWN[0], [200, ""]];
+  await answering(answers, async (client, asked) => {
+    await (await client.queue("orders").receiveRun()).settle();
+    assert.deepEqual(asked.map(({ url }) => url.split("/").at(-1)), ["receive", "settle", "settle"]);
+  });
 });
 
 test("pages of what does not go on are followed to the last", async () => {

@@ -68,6 +68,8 @@ _BY_CODE = {
 _BY_STATUS = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 429: Unavailable, 503: Unavailable}
 #: What somebody between says whom the daemon has not answered: a proxy, or a node of a cluster (``unanswered``).
 _NOT_KNOWN = (502, 504)
+#: After these nobody knows whether it was done: an engine that has stopped may have it in its file.
+_CODES_NOT_KNOWN = ("unanswered", "stopped")
 #: The statuses that mean the same in the words of a proxy, which need not be JSON.
 OF_PROXIES = (*_NOT_KNOWN, 503)
 
@@ -76,7 +78,7 @@ def failure(problem: Mapping[str, Any], status: int) -> SeriatimError:
     """The exception for a problem document (RFC 9457), which is empty where somebody between has answered."""
     code = str(problem.get("code") or f"http_{status}")
     detail = str(problem.get("detail") or problem.get("title") or f"the answer has the HTTP status {status}")
-    if status in _NOT_KNOWN or code == "unanswered":
+    if status in _NOT_KNOWN or code in _CODES_NOT_KNOWN:
         return Unreachable(f"{detail} ({code})")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status) or Refused
     field = problem.get("field")

@@ -199,7 +199,8 @@ def complete_many(queue: str, deliveries: List[str]) -> Request[Any]:
 
 
 def run(queue: str, token: str, verb: str, fields: Optional[Mapping[str, Any]] = None) -> Request[Any]:
-    return _post(queue_path(queue, f"/runs/{quote(token, safe='')}/{verb}"), _as_is, fields, repeatable=verb == "renew")
+    """As :func:`settle`, for a run."""
+    return _post(queue_path(queue, f"/runs/{quote(token, safe='')}/{verb}"), _as_is, fields, repeatable=True)
 
 
 def operate(queue: str, workflow: str, verb: str, fields: Mapping[str, Any]) -> Request[Any]:
