@@ -41,6 +41,11 @@ def leaves(context):
     sys.exit("enough")
 
 
+def fails(context):
+    # As Python names a file whose name is no UTF-8.
+    raise FileNotFoundError("caf\udce9.txt")
+
+
 def sets(state):
     def handle(context):
         context.state = state
@@ -56,6 +61,9 @@ MISTAKES = {
     "leaves": leaves,
     "instant": sets(NAIVE),
     "no number": sets(float("nan")),
+    "sends half": lambda context: context.send("orders", "caf\udce9.txt"),
+    "file": fails,
+    "retries half": lambda context: Retry("caf\udce9.txt"),
 }
 REASONS = {
     "defers": "time zone",
@@ -64,6 +72,9 @@ REASONS = {
     "leaves": "SystemExit: enough",
     "instant": "datetime",
     "no number": "JSON",
+    "sends half": "surrogates",
+    "file": "FileNotFoundError: caf?.txt",
+    "retries half": "caf?.txt",
 }
 
 
@@ -130,7 +141,7 @@ class OfHandlers(WithDaemon):
     def test_an_exception_means_what_the_handler_says(self):
         app = App()
 
-        @app.handler("orders", retry={TimeoutError: Retry(after=0), ValueError: DeadLetter("bad", "no number")})
+        @app.handler("orders", retry={TimeoutError: Retry(after=0), ValueError: DeadLetter("bad", "no \udce9")})
         def handle(message, context):
             if message.text == "1" and context.attempt < 3:
                 raise TimeoutError("slow")

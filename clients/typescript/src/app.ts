@@ -1,7 +1,7 @@
 /** Handlers: functions that a queue's messages are given to, one at a time for each workflow. */
 
-import { type Completion, completionFields, retryFields, type Retrying } from "./client.js";
-import type { Body, Json, Message, MessageFields, Received } from "./message.js";
+import { type Completion, completionFields, deadLetterFields, retryFields, type Retrying } from "./client.js";
+import { type Body, type Json, type Message, type MessageFields, type Received, told } from "./message.js";
 
 /** How a message ends that is not completed. A handler may return it or throw it. */
 export abstract class Outcome extends Error {
@@ -51,7 +51,7 @@ export class DeadLetter extends Outcome {
     super(reason);
   }
   fields(): Record<string, unknown> {
-    return { reason: this.reason, description: this.description };
+    return deadLetterFields(this.reason, this.description);
   }
 }
 
@@ -110,7 +110,7 @@ interface Registered extends HandlerOptions {
 /** An error in one line. */
 export function described(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return text.replace(/\s+/g, " ").slice(0, 1000);
+  return told(text.replace(/\s+/g, " ").slice(0, 1000));
 }
 
 /** How `run` runs. */

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { NotFound } from "./errors.js";
-import { type Body, duration, type Envelope, envelope, type Json, type Message, type MessageFields, type Receipt, receipt, Received } from "./message.js";
+import { type Body, duration, type Envelope, envelope, type Json, type Message, type MessageFields, type Receipt, receipt, Received, told } from "./message.js";
 import { type ClientOptions, type Request, Transport } from "./transport.js";
 
 /** Most messages of one batch. */
@@ -55,7 +55,13 @@ export function completionFields(completion: Completion): Record<string, unknown
 export const retryFields = ({ afterMs, at, reason }: Retrying): Record<string, unknown> => ({
   retry_after: afterMs === undefined ? undefined : duration(afterMs),
   retry_at: at?.toISOString(),
-  reason,
+  reason: reason === undefined ? undefined : told(reason),
+});
+
+/** Why a message is moved aside, as the daemon reads it. */
+export const deadLetterFields = (reason: string, description: string): Record<string, unknown> => ({
+  reason: told(reason),
+  description: told(description),
 });
 
 /** How the message of a run ends that stands behind those that are completed. */
@@ -71,7 +77,7 @@ export interface NextOutcome extends Retrying {
 const nextFields = (next: NextOutcome): Record<string, unknown> => ({
   verb: next.verb,
   ...retryFields(next),
-  description: next.description,
+  description: next.description === undefined ? undefined : told(next.description),
   until: next.until?.toISOString(),
 });
 
@@ -117,7 +123,7 @@ export class Delivery extends Received {
 
   /** It is moved aside for good. */
   async deadLetter(reason: string, description = ""): Promise<void> {
-    await this.settle("dead_letter", { reason, description });
+    await this.settle("dead_letter", deadLetterFields(reason, description));
   }
 
   /** It was not begun: it is given back as if it had not been handed out. */

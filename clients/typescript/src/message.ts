@@ -43,6 +43,9 @@ export function duration(ms: number): string {
   return `${Math.round(ms)}ms`;
 }
 
+/** A text for people, with U+FFFD for what UTF-8 has not: half of a character, as where a text was cut. */
+export const told = (text: string): string => text.replace(/\p{Surrogate}/gu, "\uFFFD");
+
 const shownProperty = (value: Property): unknown =>
   value instanceof Uint8Array ? { base64: Buffer.from(value).toString("base64") } : value;
 
@@ -74,6 +77,10 @@ export function envelope(message: Message, queue?: string): Record<string, unkno
   if (body instanceof Uint8Array) fields["body_base64"] = Buffer.from(body).toString("base64");
   else if (typeof body === "string") fields["body_text"] = body;
   else fields["body"] = body;
+  for (const text of [...Object.values(fields), ...Object.entries(properties ?? {}).flat()]) {
+    // To the daemon, all that it stands in could not be read.
+    if (typeof text === "string" && told(text) !== text) throw new TypeError("there is half of a character in what is sent");
+  }
   return fields;
 }
 

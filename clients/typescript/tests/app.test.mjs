@@ -52,8 +52,19 @@ const MISTAKES = `{
   retries: () => new Retry({ afterMs: -1 }),
   sends: (context) => context.send("orders", "x", { timeToLiveMs: -1 }),
   sets: (context) => void (context.state = 1n),
+  "sends half": (context) => context.send("orders", "\\ud83d"),
+  cut: () => { throw new Error("x".repeat(992) + "\u{1F600}"); },
+  "retries half": () => new Retry({ reason: "half \\ud83d" }),
 }`;
-const REASONS = { defers: /RangeError: Invalid time/, retries: /negative/, sends: /negative/, sets: /BigInt/ };
+const REASONS = {
+  defers: /RangeError: Invalid time/,
+  retries: /negative/,
+  sends: /negative/,
+  sets: /BigInt/,
+  "sends half": /half of a character/,
+  cut: /x\uFFFD$/,
+  "retries half": /half \uFFFD$/,
+};
 
 test("an outcome that cannot be told is a failed attempt with its reason", async () => {
   const mistakes = new Function("Defer", "Retry", `return ${MISTAKES}`)(Defer, Retry);
@@ -64,7 +75,7 @@ test("an outcome that cannot be told is a failed attempt with its reason", async
     if (context.attempt === 1) return mistakes[message.workflow](context);
     reasons[message.workflow] = message.envelope.attempts[0].reason;
   });
-  await working(app, queue, 4);
+  await working(app, queue, Object.keys(mistakes).length, 10_000);
   for (const [workflow, reason] of Object.entries(REASONS)) assert.match(reasons[workflow], reason);
 });
 
@@ -292,7 +303,7 @@ test("a program answers an outcome that cannot be told with its reason", async (
     }).run();`;
   await asProgram(text, async (queue) => {
     await queue.sendBatch(Object.keys(REASONS).map((workflow) => ({ workflow, position: 1 })));
-    await until(async () => (await completed(queue)) === 4);
+    await until(async () => (await completed(queue)) === Object.keys(REASONS).length, 10_000);
     for (const [workflow, reason] of Object.entries(REASONS)) assert.match(await queue.workflow(workflow).state(), reason);
   });
 });

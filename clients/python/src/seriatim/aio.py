@@ -178,7 +178,7 @@ class AsyncDelivery(Received):
 
     async def dead_letter(self, reason: str, description: str = "") -> None:
         """It is moved aside for good."""
-        await self._settle("dead_letter", {"reason": reason, "description": description})
+        await self._settle("dead_letter", requests.dead_letter(reason, description))
 
     async def release(self) -> None:
         """It was not begun: it is given back as if it had not been handed out."""

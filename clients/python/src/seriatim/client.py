@@ -46,7 +46,7 @@ class Delivery(Received):
 
     def dead_letter(self, reason: str, description: str = "") -> None:
         """It is moved aside for good."""
-        self._settle("dead_letter", {"reason": reason, "description": description})
+        self._settle("dead_letter", requests.dead_letter(reason, description))
 
     def release(self) -> None:
         """It was not begun: it is given back as if it had not been handed out."""

@@ -43,6 +43,11 @@ def parsed(text: Optional[str]) -> Optional[Instant]:
     return None if text is None else datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
+def told(text: str) -> str:
+    """A text for people, with a question mark for what UTF-8 has not: half of a character, as in a file's name that Python could not read."""
+    return text.encode(errors="replace").decode()
+
+
 def lock_seconds(answer: Mapping[str, Any]) -> float:
     """How long a lock lasts from the moment of hand-out, or of its renewal."""
     if "lock_ms" in answer:
@@ -110,6 +115,9 @@ class Message:
             envelope["body_text"] = self.body
         else:
             envelope["body"] = self.body
+        texts = (*envelope.values(), *self.properties, *self.properties.values())
+        # Fails where there is half of a character: to the daemon, all that it stands in could not be read.
+        "".join(text for text in texts if isinstance(text, str)).encode()
         return envelope
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from seriatim.message import Duration, Instant, instant
-from seriatim.requests import retry
+from seriatim.message import Duration, Instant, instant, told
+from seriatim.requests import dead_letter, retry
 
 
 class Outcome(Exception):
@@ -68,7 +68,7 @@ class DeadLetter(Outcome):
         self.reason, self.description = reason, description
 
     def fields(self) -> Dict[str, Any]:
-        return {"reason": self.reason, "description": self.description}
+        return dead_letter(self.reason, self.description)
 
 
 def described(error: BaseException) -> str:
@@ -78,4 +78,4 @@ def described(error: BaseException) -> str:
     except Exception:
         # The text of an error may fail itself; what has failed is told all the same.
         text = ""
-    return f"{type(error).__name__}: {text}"[:1000] if text else type(error).__name__
+    return told(f"{type(error).__name__}: {text}"[:1000]) if text else type(error).__name__

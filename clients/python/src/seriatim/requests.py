@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Generic, Iterable, List, Mapping, Option
 from urllib.parse import quote, urlencode, urlsplit
 
 from seriatim.errors import OF_PROXIES, SeriatimError, Unreachable, failure
-from seriatim.message import Duration, Instant, Message, Receipt, duration, instant
+from seriatim.message import Duration, Instant, Message, Receipt, duration, instant, told
 from seriatim.reading import UNREADABLE, load
 
 T = TypeVar("T")
@@ -252,5 +252,10 @@ def retry(after: Optional[Duration] = None, at: Optional[Instant] = None, reason
     if at is not None:
         fields["retry_at"] = instant(at)
     if reason is not None:
-        fields["reason"] = reason
+        fields["reason"] = told(reason)
     return fields
+
+
+def dead_letter(reason: str, description: str) -> Dict[str, Any]:
+    """Why a message is moved aside."""
+    return {"reason": told(reason), "description": told(description)}
