@@ -205,6 +205,17 @@ class OfTheirTime(unittest.TestCase):
                 self.due(1034.0)
                 self.assertTrue(self.held.context.lost.is_set())
 
+    def test_it_is_lost_when_it_is_over_also_while_a_renewal_hangs(self):
+        answered, hangs = threading.Event(), threading.Event()
+        self.delivery.renew = lambda timeout: (hangs.set(), answered.wait(PATIENCE))
+        self.clock.now = 1020.0
+        self.held.begin_renewal()
+        self.assertTrue(hangs.wait(PATIENCE))
+        self.assertEqual((self.due(1033.9), self.held.context.lost.is_set()), (False, False))
+        with self.assertLogs("seriatim"):
+            self.assertEqual((self.due(1034.0), self.held.context.lost.is_set()), (False, True))
+        answered.set()
+
     def test_without_a_renewal_it_is_lost_when_it_is_over_since_it_was_received(self):
         self.assertEqual((self.due(1033.9), self.held.context.lost.is_set()), (True, False))
         with self.assertLogs("seriatim"):

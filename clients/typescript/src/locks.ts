@@ -48,11 +48,11 @@ export class Held {
   /** Whether it is to be renewed now. Tells the handler when the lock is over without that. */
   isDue(): boolean {
     const now = this.clock();
-    if (this.#isAsking || this.lost.signal.aborted) return false;
+    if (this.lost.signal.aborted) return false;
     if (now >= this.#endsAt) {
       this.#lose(new Error(now > this.renewedUntil ? "it was not renewed any more" : "no renewal was answered in time"));
     }
-    return this.#dueAt <= now && now < Math.min(this.#endsAt, this.renewedUntil);
+    return this.#dueAt <= now && now < Math.min(this.#endsAt, this.renewedUntil) && !this.#isAsking;
   }
 
   /** Renews the lock, or tells the handler that it is lost. What else goes wrong is tried again while there is time. */
@@ -77,7 +77,7 @@ export class Held {
   }
 
   #lose(why: Error): void {
-    if (this.hasEnded) return; // It was settled meanwhile.
+    if (this.hasEnded || this.lost.signal.aborted) return; // It was settled meanwhile, or is known to be lost.
     console.error(`the lock on ${named(this.delivery)} is lost: ${why.message}`);
     this.lost.abort(why);
   }

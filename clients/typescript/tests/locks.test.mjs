@@ -166,6 +166,18 @@ test("one try at a time is made", async () => {
   await renewed;
 });
 
+test("it is lost when it is over also while a renewal hangs", async () => {
+  const { clock, delivery, held, due, lost } = await heldWithClock();
+  let answer;
+  delivery.renew = () => new Promise((done) => (answer = done));
+  clock.now = 1_020_000;
+  const renewed = held.renew();
+  assert.deepEqual([due(1_033_900), lost()], [false, false]);
+  assert.deepEqual([due(1_034_000), lost()], [false, true]);
+  answer();
+  await renewed;
+});
+
 test("without a renewal it is lost when it is over since it was received", async () => {
   const { due, lost } = await heldWithClock();
   assert.deepEqual([due(1_033_900), lost()], [true, false]);

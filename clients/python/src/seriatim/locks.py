@@ -45,11 +45,11 @@ class Held:
     def is_due(self) -> bool:
         """Whether it is to be renewed now. Tells the handler when the lock is over without that."""
         now = self.clock()
-        if self._is_asking or self.context.lost.is_set():
+        if self.context.lost.is_set():
             return False
         if now >= self._ends:
             self._lose("it was not renewed any more" if now > self.renewed_until else "no renewal was answered in time")
-        return self._due <= now < min(self._ends, self.renewed_until)
+        return self._due <= now < min(self._ends, self.renewed_until) and not self._is_asking
 
     def begin_renewal(self) -> None:
         """Renews the lock in a thread of its own: one that hangs holds up no other."""
@@ -81,7 +81,7 @@ class Held:
             self._is_asking = False
 
     def _lose(self, why: Union[str, Exception]) -> None:
-        if not self.has_ended:  # Else it was settled meanwhile.
+        if not (self.has_ended or self.context.lost.is_set()):  # Else it was settled meanwhile, or is known to be lost.
             logger.warning("the lock on %r is lost: %s", self.delivery, why)
             self.context.lost.set()
 
