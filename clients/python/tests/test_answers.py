@@ -9,7 +9,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
-from seriatim import App, AsyncClient, Client, Unavailable, Unreachable, reading
+from seriatim import App, AsyncClient, Client, NotFound, Refused, Unauthorized, Unavailable, Unreachable, reading
 from seriatim.message import ReceivedRun
 from seriatim.reading import load
 from seriatim.worker import Worker
@@ -56,7 +56,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST
+    do_GET = do_DELETE = do_POST
 
     def log_message(self, *_):
         pass
@@ -91,6 +91,43 @@ class OfAnswers(unittest.TestCase):
                 client.queue("orders").receive()
         with Client(self.server((503, b"no server is there")).url) as client, self.assertRaises(Unavailable):
             client.queue("orders").receive()
+
+    def test_what_somebody_between_answers_is_an_error_of_its_kind(self):
+        for status, body, kind in [
+            (301, b"", Refused),
+            (308, b"<html>", Refused),
+            (401, b"<html>", Unauthorized),
+            (403, b'{"status": "error"}', Unauthorized),
+            (404, b"", NotFound),
+            (413, b"<html>", Refused),
+            (429, b"null", Unavailable),
+            (500, b"<html>", Unreachable),
+            (503, b"<html>", Unavailable),
+        ]:
+            with self.subTest(status), Client(self.server((status, body)).url) as client, self.assertRaises(kind) as raised:
+                client.queue("orders").cancel(1)
+            self.assertIn(f"http_{status}", str(raised.exception))
+
+    def test_truth_is_asked_for_in_the_words_of_the_daemon(self):
+        server = self.server((200, {}))
+        with Client(server.url) as client:
+            client.queue("orders").messages(raw=True)
+        self.assertEqual(server.asked[0][0], "/v1/queues/orders/messages?limit=100&raw=true")
+
+    def test_a_key_that_was_read_with_its_line_is_that_key(self):
+        server = self.server((200, {}))
+
+        async def status():
+            async with AsyncClient(server.url, "secret\n") as client:
+                await client.status()
+
+        with Client(server.url, " secret\n") as client:
+            client.status()
+        asyncio.run(status())
+        self.assertEqual([headers["Authorization"] for _, headers in server.asked], 2 * ["Bearer secret"])
+        for key in ("a\r\nX: b", "a\0", "\u00e9"):
+            with self.subTest(key), self.assertRaises(ValueError):
+                AsyncClient(server.url, key)
 
     def test_the_settlement_of_a_run_is_asked_again(self):
         messages = (200, {"run": "r", "deliveries": [{"queue": "orders", "sequence_number": 1, "delivery_count": 1}]})

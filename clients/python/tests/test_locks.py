@@ -7,7 +7,7 @@ import sys
 import threading
 import unittest
 
-from seriatim import App, Client, LockLost, Unavailable, Unreachable
+from seriatim import App, Client, LockLost, NotFound, Unavailable, Unreachable
 from seriatim.worker import Worker
 
 #: As long as a test waits for what has to come.
@@ -193,7 +193,7 @@ class OfTheirTime(unittest.TestCase):
         self.assertEqual([self.due(1029.9), self.due(1030.0)], [False, True])
 
     def test_a_try_that_fails_leaves_time_for_others_and_prolongs_nothing(self):
-        for error in [Unreachable("gone"), Unavailable("busy", "busy", 503), RuntimeError("other")]:
+        for error in [Unreachable("gone"), Unavailable("busy", "busy", 503), NotFound("http_404", "", 404), RuntimeError("other")]:
             with self.subTest(error=error), self.assertLogs("seriatim"):
                 self.setUp()
                 self.delivery.error = error

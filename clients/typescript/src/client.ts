@@ -215,20 +215,20 @@ export class Workflow {
     return this.transport.call(get(queuePath(this.queue, "/workflow"), { id: this.id }));
   }
 
-  /** Its state: as JSON has it, else as text; `undefined` when there is none. */
+  /** Its state: as JSON has it, else as bytes; `undefined` when there is none. */
   async state(): Promise<any> {
     const path = queuePath(this.queue, "/workflow/state");
-    let text: string;
+    let bytes: Uint8Array;
     try {
-      text = await this.transport.call(get(path, { id: this.id }, { answer: "text" }));
+      bytes = await this.transport.call(get(path, { id: this.id }, { answer: "bytes" }));
     } catch (error) {
       if (error instanceof NotFound && error.code === "state_not_found") return undefined;
       throw error;
     }
     try {
-      return JSON.parse(text);
+      return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
     } catch {
-      return text;
+      return bytes;
     }
   }
 

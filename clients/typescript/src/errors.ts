@@ -61,19 +61,19 @@ const byStatus = new Map<number, typeof Refused>([
   [503, Unavailable],
 ]);
 
-/** What somebody between says whom the daemon has not answered: a proxy, or a node of a cluster (`unanswered`). */
-const notKnown = [502, 504];
-/** After these nobody knows whether it was done: an engine that has stopped may have it in its file. */
-const codesNotKnown = ["unanswered", "stopped"];
-/** The statuses that mean the same in the words of a proxy, which need not be JSON. */
-export const ofProxies = [...notKnown, 503];
+/** After these nobody knows whether it was done: another node has not answered, or an engine has stopped that may have it in its file. */
+const notKnown = ["unanswered", "stopped"];
+/** How the codes of answers begin that are not the daemon's. */
+export const OF_PROXIES = "http_";
 
 /** The error for a problem document (RFC 9457), which is empty where somebody between has answered. */
 export function failure(problem: Record<string, unknown>, status: number): SeriatimError {
-  const code = String(problem["code"] ?? `http_${status}`);
+  const code = String(problem["code"] ?? `${OF_PROXIES}${status}`);
   const detail = String(problem["detail"] ?? problem["title"] ?? `the answer has the HTTP status ${status}`);
-  if (notKnown.includes(status) || codesNotKnown.includes(code)) return new Unreachable(`${detail} (${code})`);
+  // A proxy that fails says nothing of what was done before; with 503 it says that it has not begun.
+  const isOfFailedProxy = code.startsWith(OF_PROXIES) && status >= 500 && status !== 503;
+  if (isOfFailedProxy || notKnown.includes(code)) return new Unreachable(`${detail} (${code})`);
   const kind = byCode.get(code) ?? byStatus.get(status) ?? Refused;
   const field = problem["field"];
-  return new kind(code, detail, Number(problem["status"] ?? status), field === undefined ? undefined : String(field));
+  return new kind(code, detail, status, field === undefined ? undefined : String(field));
 }

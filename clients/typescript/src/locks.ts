@@ -5,7 +5,7 @@
 
 import { described } from "./app.js";
 import type { Delivery } from "./client.js";
-import { AlreadySettled, LockLost, NotFound } from "./errors.js";
+import { AlreadySettled, LockLost, NotFound, OF_PROXIES } from "./errors.js";
 
 /** How often is looked which locks are to be renewed: the shortest lock lasts a second. */
 const LOOK_MS = 200;
@@ -65,12 +65,14 @@ export class Held {
       this.#dueAt = askedAt + this.delivery.lockMs / 2;
       this.#endsAt = askedAt + this.delivery.lockMs;
     } catch (error) {
-      const isLost = error instanceof LockLost || error instanceof AlreadySettled || error instanceof NotFound;
+      // That it was not found may also say somebody between, who knows nothing of the lock.
+      const isNotFound = error instanceof NotFound && !error.code.startsWith(OF_PROXIES);
+      const isLost = error instanceof LockLost || error instanceof AlreadySettled || isNotFound;
       // Often enough for the time that is left, and no flood where every answer is a refusal.
       const now = this.clock();
       this.#dueAt = now + (this.#endsAt - now) / 8;
-      if (isLost) this.#lose(error);
-      else if (!this.hasEnded) console.error(`cannot renew the lock on ${named(this.delivery)} yet: ${described(error)}`);
+      if (isLost) this.#lose(error as Error);
+      else if (!this.hasEnded && !this.lost.signal.aborted) console.error(`cannot renew the lock on ${named(this.delivery)} yet: ${described(error)}`);
     } finally {
       this.#isAsking = false;
     }

@@ -1,6 +1,6 @@
 /** HTTP, with what Node brings: connections are kept, and what may be asked again is. */
 
-import { failure, ofProxies, SeriatimError, Unavailable, Unreachable } from "./errors.js";
+import { failure, SeriatimError, Unavailable, Unreachable } from "./errors.js";
 
 /** Where the daemon listens when nothing else is said. */
 export const URL_DEFAULT = "http://127.0.0.1:7700";
@@ -29,8 +29,8 @@ export interface Request {
   repeatable?: boolean;
   /** How long the daemon may take on purpose before it answers. */
   waitMs?: number;
-  /** How the answer is read: as JSON, as one JSON value a line, or as text. */
-  answer?: "json" | "lines" | "text";
+  /** How the answer is read: as JSON, as one JSON value a line, or as bytes. */
+  answer?: "json" | "lines" | "bytes";
 }
 
 /** A promise that is kept after a while. */
@@ -47,7 +47,11 @@ export class Transport {
     const url = options.url ?? (process.env["SERIATIM_URL"] || URL_DEFAULT);
     if (!/^https?:\/\/[^/]/.test(url)) throw new TypeError(`${url} is no address of a daemon; one is like ${URL_DEFAULT}`);
     this.url = url.replace(/\/$/, "");
-    this.#key = options.key ?? (process.env["SERIATIM_KEY"] || undefined);
+    // A key that was read from a file ends with a line.
+    this.#key = (options.key ?? process.env["SERIATIM_KEY"])?.trim() || undefined;
+    if (this.#key !== undefined && /[^ -~]/.test(this.#key)) {
+      throw new TypeError("a key has letters, digits and signs of ASCII only, and this one something else");
+    }
     this.#timeoutMs = options.timeoutMs ?? 30_000;
     this.#retryForMs = options.retryForMs ?? 10_000;
   }
@@ -73,7 +77,7 @@ export class Transport {
     const headers: Record<string, string> = { ...request.headers };
     if (this.#key !== undefined) headers["Authorization"] = `Bearer ${this.#key}`;
     let status: number;
-    let text: string;
+    let bytes: Uint8Array;
     try {
       const signal = AbortSignal.timeout(timeoutMs);
       const response = await fetch(this.url + request.path, {
@@ -83,25 +87,34 @@ export class Transport {
         ...(request.body === undefined ? {} : { body: request.body }),
       });
       status = response.status;
-      text = await response.text();
+      bytes = new Uint8Array(await response.arrayBuffer());
     } catch (error) {
       const cause = (error as Error).cause ?? error;
       const why = cause instanceof Error ? cause.message || cause.name : String(cause);
       throw new Unreachable(`cannot reach the daemon at ${this.url}: ${why}; \`seriatim run\` starts it`);
     }
-    return decode(request, status, text);
+    return decode(request, status, bytes);
   }
 }
 
-function decode(request: Request, status: number, text: string): any {
+function decode(request: Request, status: number, bytes: Uint8Array): any {
+  if (status >= 300) throw failure(problem(bytes), status);
+  if (request.answer === "bytes") return bytes;
   try {
-    if (status >= 400) throw failure(text.trim() ? JSON.parse(text) : {}, status);
-    if (request.answer === "text") return text;
+    const text = Buffer.from(bytes).toString();
     if (request.answer === "lines") return text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
     return text.trim() ? JSON.parse(text) : undefined;
   } catch (error) {
-    if (error instanceof SeriatimError) throw error;
-    if (ofProxies.includes(status)) throw failure({}, status);
     throw new SeriatimError(`cannot understand the answer to ${request.method} ${request.path}: ${(error as Error).message}`);
+  }
+}
+
+/** A problem of the daemon; nothing where somebody between has answered, in whatever words. */
+function problem(bytes: Uint8Array): Record<string, unknown> {
+  try {
+    const problem = JSON.parse(Buffer.from(bytes).toString());
+    return typeof problem === "object" && problem !== null ? problem : {};
+  } catch {
+    return {};
   }
 }

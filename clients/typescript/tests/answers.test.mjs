@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { Client, Unavailable, Unreachable } from "../dist/index.js";
+import { Client, NotFound, Refused, Unauthorized, Unavailable, Unreachable } from "../dist/index.js";
 
 // What is answered where it is not known what was done: by a node of a cluster, by a proxy, by one that says nothing, and by a daemon
 // whose engine has stopped.
@@ -44,6 +44,32 @@ test("what may not be asked again is said to be not known", async () => {
   const receives = (expected) => (client) => assert.rejects(client.queue("orders").receive(), expected);
   for (const answer of NOT_KNOWN) await answering([answer], receives(Unreachable));
   await answering([[503, "no server is there"]], receives(Unavailable));
+});
+
+test("what somebody between answers is an error of its kind", async () => {
+  const answers = [
+    [308, "", Refused],
+    [401, "<html>", Unauthorized],
+    [403, '{"status": "error"}', Unauthorized],
+    [404, "", NotFound],
+    [413, "<html>", Refused],
+    [429, "null", Unavailable],
+    [500, "<html>", Unreachable],
+  ];
+  for (const [status, body, kind] of answers) {
+    await answering([[status, body]], async (client) => {
+      const isOfKind = (error) => error instanceof kind && error.message.includes(`http_${status}`);
+      await assert.rejects(client.queue("orders").cancel(1), isOfKind, `${status}`);
+    });
+  }
+});
+
+test("a key that was read with its line is that key", async () => {
+  await answering([[200, "{}"]], async ({ url }, asked) => {
+    await new Client({ url, key: " secret\n" }).status();
+    assert.equal(asked[0].headers["authorization"], "Bearer secret");
+    for (const key of ["a\r\nX: b", "a\0", "\u00e9"]) assert.throws(() => new Client({ url, key }), TypeError);
+  });
 });
 
 test("the settlement of a run is asked again", async () => {

@@ -64,6 +64,16 @@ test("a raw body of JSON has each byte that was sent", async () => {
   assert.equal(deferred.text, text);
 });
 
+test("a state of bytes is those bytes", async () => {
+  const orders = await queue();
+  // The second would be JSON if what is no UTF-8 in it were replaced.
+  for (const state of [new Uint8Array([255, 0, 123]), new Uint8Array([34, 255, 34])]) {
+    await orders.send("x", { workflow: "w" });
+    await (await one(orders)).complete({ state });
+    assert.deepEqual(await orders.workflow("w").state(), state);
+  }
+});
+
 test("a batch is accepted whole or not at all", async () => {
   const orders = await queue({ order: "position" });
   const same = ["a", "b"].map((body) => ({ body, workflow: "w", position: 1 }));

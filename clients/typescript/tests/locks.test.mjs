@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { App, Client, LockLost, Unavailable, Unreachable, Worker } from "../dist/index.js";
+import { App, Client, LockLost, NotFound, Unavailable, Unreachable, Worker } from "../dist/index.js";
 
 // As long as a test waits for what has to come.
 const PATIENCE_MS = 10_000;
@@ -147,7 +147,7 @@ test("half of the time since it was asked for is waited", async () => {
 });
 
 test("a try that fails leaves time for others and prolongs nothing", async () => {
-  for (const error of [new Unreachable("gone"), new Unavailable("busy", "busy", 503), new TypeError("other")]) {
+  for (const error of [new Unreachable("gone"), new Unavailable("busy", "busy", 503), new NotFound("http_404", "", 404), new TypeError("other")]) {
     const { clock, delivery, held, due, lost } = await heldWithClock();
     delivery.error = error;
     clock.now = 1_024_000;

@@ -66,20 +66,19 @@ _BY_CODE = {
     "storage_full": QueueFull,
 }
 _BY_STATUS = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 429: Unavailable, 503: Unavailable}
-#: What somebody between says whom the daemon has not answered: a proxy, or a node of a cluster (``unanswered``).
-_NOT_KNOWN = (502, 504)
-#: After these nobody knows whether it was done: an engine that has stopped may have it in its file.
-_CODES_NOT_KNOWN = ("unanswered", "stopped")
-#: The statuses that mean the same in the words of a proxy, which need not be JSON.
-OF_PROXIES = (*_NOT_KNOWN, 503)
+#: After these nobody knows whether it was done: another node has not answered, or an engine has stopped that may have it in its file.
+_NOT_KNOWN = ("unanswered", "stopped")
+#: How the codes of answers begin that are not the daemon's.
+OF_PROXIES = "http_"
 
 
 def failure(problem: Mapping[str, Any], status: int) -> SeriatimError:
     """The exception for a problem document (RFC 9457), which is empty where somebody between has answered."""
-    code = str(problem.get("code") or f"http_{status}")
+    code = str(problem.get("code") or f"{OF_PROXIES}{status}")
     detail = str(problem.get("detail") or problem.get("title") or f"the answer has the HTTP status {status}")
-    if status in _NOT_KNOWN or code in _CODES_NOT_KNOWN:
+    # A proxy that fails says nothing of what was done before; with 503 it says that it has not begun.
+    if code in _NOT_KNOWN or (code.startswith(OF_PROXIES) and status >= 500 and status != 503):
         return Unreachable(f"{detail} ({code})")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status) or Refused
     field = problem.get("field")
-    return kind(code, detail, int(problem.get("status") or status), None if field is None else str(field))
+    return kind(code, detail, status, None if field is None else str(field))

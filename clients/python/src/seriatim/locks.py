@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Union
 
 from seriatim.app import Context
 from seriatim.client import Delivery
-from seriatim.errors import AlreadySettled, LockLost, NotFound
+from seriatim.errors import OF_PROXIES, AlreadySettled, LockLost, NotFound
 from seriatim.outcome import described
 
 logger = logging.getLogger("seriatim")
@@ -69,13 +69,13 @@ class Held:
             self.delivery.renew(timeout=max((self._ends - asked) / 2, LIMIT_MIN))
             self._due = asked + self.delivery.lock_seconds / 2
             self._ends = asked + self.delivery.lock_seconds
-        except (LockLost, AlreadySettled, NotFound) as refused:
-            self._lose(refused)
         except Exception as error:
+            if _is_over(error):
+                self._lose(error)
             # Often enough for the time that is left, and no flood where every answer is a refusal.
             now = self.clock()
             self._due = now + (self._ends - now) / 8
-            if not self.has_ended:
+            if not (self.has_ended or self.context.lost.is_set()):
                 logger.warning("cannot renew the lock on %r yet: %s", self.delivery, described(error))
         finally:
             self._is_asking = False
@@ -84,6 +84,12 @@ class Held:
         if not (self.has_ended or self.context.lost.is_set()):  # Else it was settled meanwhile, or is known to be lost.
             logger.warning("the lock on %r is lost: %s", self.delivery, why)
             self.context.lost.set()
+
+
+def _is_over(error: Exception) -> bool:
+    """Whether the daemon says that the lock is over; that it was not found may also say somebody between, who knows nothing of it."""
+    is_of_proxy = isinstance(error, NotFound) and error.code.startswith(OF_PROXIES)
+    return isinstance(error, (LockLost, AlreadySettled, NotFound)) and not is_of_proxy
 
 
 class Locks:

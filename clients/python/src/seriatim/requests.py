@@ -11,7 +11,7 @@ import uuid
 from typing import Any, Callable, Dict, Generic, Iterable, List, Mapping, Optional, Tuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from seriatim.errors import OF_PROXIES, SeriatimError, Unreachable, failure
+from seriatim.errors import SeriatimError, Unreachable, failure
 from seriatim.message import Duration, Instant, Message, Receipt, duration, instant, told
 from seriatim.reading import UNREADABLE, load
 
@@ -58,7 +58,10 @@ class Address:
     def of(cls, url: Optional[str], key: Optional[str], tls: Optional[ssl.SSLContext]) -> "Address":
         """Reads a URL; without one ``SERIATIM_URL``, without a key ``SERIATIM_KEY``."""
         url = url or os.environ.get("SERIATIM_URL") or URL_DEFAULT
-        key = key or os.environ.get("SERIATIM_KEY") or None
+        # A key that was read from a file ends with a line.
+        key = (key or os.environ.get("SERIATIM_KEY") or "").strip() or None
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise ValueError("a key has letters, digits and signs of ASCII only, and this one something else")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is no address of a daemon; one is like {URL_DEFAULT}")
@@ -79,20 +82,27 @@ class Address:
 
 def decode(request: Request[T], status: int, body: bytes) -> T:
     """The answer, or why there is none as an exception."""
-    if request.raw and status < 400:
+    if status >= 300:
+        raise failure(_problem(body), status)
+    if request.raw:
         return request.read(body)
     try:
-        if request.lines and status < 400:
+        if request.lines:
             answer: Any = [load(line) for line in body.splitlines() if line.strip()]
         else:
             answer = load(body) if body.strip() else None
     except UNREADABLE as error:
-        if status not in OF_PROXIES:
-            raise SeriatimError(f"cannot understand the answer to {request.method} {request.path}: {error}") from error
-        answer = None
-    if status >= 400:
-        raise failure(answer if isinstance(answer, dict) else {}, status)
+        raise SeriatimError(f"cannot understand the answer to {request.method} {request.path}: {error}") from error
     return request.read(answer)
+
+
+def _problem(body: bytes) -> Mapping[str, Any]:
+    """A problem of the daemon; nothing where somebody between has answered, in whatever words."""
+    try:
+        problem = load(body)
+    except UNREADABLE:
+        return {}
+    return problem if isinstance(problem, dict) else {}
 
 
 _JSON = (("Content-Type", "application/json"),)
@@ -117,7 +127,9 @@ def queue_path(queue: str, rest: str = "") -> str:
 
 
 def get(path: str, **query: Any) -> Request[Any]:
-    asked = {name: value for name, value in query.items() if value is not None}
+    # A word of JSON, as the daemon has them, and not of Python.
+    words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+    asked = {name: value for name, value in words.items() if value is not None}
     return Request("GET", f"{path}?{urlencode(asked)}" if asked else path, _as_is, repeatable=True)
 
 
