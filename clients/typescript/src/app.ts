@@ -1,7 +1,7 @@
 /** Handlers: functions that a queue's messages are given to, one at a time for each workflow. */
 
 import { type Completion, completionFields, deadLetterFields, retryFields, type Retrying } from "./client.js";
-import { type Body, type Json, type Message, type MessageFields, type Received, told } from "./message.js";
+import { type Body, type Json, type Message, type MessageFields, named, type Received, told } from "./message.js";
 
 /** How a message ends that is not completed. A handler may return it or throw it. */
 export abstract class Outcome extends Error {
@@ -176,7 +176,7 @@ export class App {
       if (error instanceof Outcome) return error;
       const meant = found.onError?.(error);
       if (meant !== undefined) return meant;
-      console.error(`a handler failed (${message.queue}#${message.sequenceNumber}):`, error);
+      console.error(`a handler failed (${named(message)}):`, error);
       return new Retry({ reason: described(error) });
     }
   }

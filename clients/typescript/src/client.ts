@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { NotFound } from "./errors.js";
-import { type Body, duration, type Envelope, envelope, type Json, type Message, type MessageFields, type Receipt, receipt, Received, told } from "./message.js";
+import { type Body, duration, type Envelope, envelope, exact, type Json, type Message, type MessageFields, type Receipt, receipt, Received, told } from "./message.js";
 import { type ClientOptions, type Request, Transport } from "./transport.js";
 
 /** Most messages of one batch. */
@@ -233,13 +233,14 @@ export class Workflow {
   }
 
   /** Does what an operator does; with `dryRun` it only says what would come of it. */
-  operate(
+  async operate(
     verb: "hold" | "resume" | "retry" | "skip" | "void" | "skip_gap" | "release_lock" | "purge",
     options: OperateOptions = {},
   ): Promise<any> {
     const { dryRun, sequenceNumber, ...fields } = options;
+    const number = sequenceNumber === undefined ? undefined : exact(sequenceNumber);
     const path = queuePath(this.queue, `/workflow/${verb}?${new URLSearchParams({ id: this.id })}`);
-    return this.transport.call(post(path, { ...fields, dry_run: dryRun || undefined, sequence_number: sequenceNumber }));
+    return this.transport.call(post(path, { ...fields, dry_run: dryRun || undefined, sequence_number: number }));
   }
 }
 
@@ -288,7 +289,10 @@ export class Queue {
     return (await this.sendBatch([{ ...fields, body }]))[0]!;
   }
 
-  /** Sends up to 1,024 messages: all are accepted, or none. */
+  /**
+   * Sends up to 1,024 messages: all are accepted, or none. A cluster does so for workflows of one partition only, and refuses the
+   * others as `unsupported`: send them one by one.
+   */
   async sendBatch(messages: Message[]): Promise<Receipt[]> {
     if (messages.length < 1 || messages.length > BATCH_MAX) {
       throw new RangeError(`a batch has 1 to ${BATCH_MAX} messages, and this one has ${messages.length}`);
@@ -319,7 +323,7 @@ export class Queue {
   /** Messages that were set aside, by their numbers: all, or none. */
   async receiveDeferred(numbers: number[], state = false, raw = false): Promise<Delivery[]> {
     const path = queuePath(this.name, "/receive_deferred");
-    const answer = await this.transport.call(post(path, { sequence_numbers: numbers, state, raw: raw || undefined }));
+    const answer = await this.transport.call(post(path, { sequence_numbers: numbers.map(exact), state, raw: raw || undefined }));
     return answer.deliveries.map((envelope: Envelope) => new Delivery(this.transport, envelope));
   }
 
@@ -331,13 +335,13 @@ export class Queue {
 
   /** Cancels a scheduled message. Its place is free again, or, with `void`, settled. */
   async cancel(number: number, isVoid = false): Promise<void> {
-    const path = queuePath(this.name, `/messages/${number}${isVoid ? "?void=true" : ""}`);
+    const path = queuePath(this.name, `/messages/${exact(number)}${isVoid ? "?void=true" : ""}`);
     await this.transport.call({ method: "DELETE", path });
   }
 
   /** Moves a scheduled message to another instant. */
   async reschedule(number: number, at: Date): Promise<void> {
-    await this.transport.call(post(queuePath(this.name, `/messages/${number}/reschedule`), { at: at.toISOString() }));
+    await this.transport.call(post(queuePath(this.name, `/messages/${exact(number)}/reschedule`), { at: at.toISOString() }));
   }
 
   /** A workflow, to look at it and to operate on it. */
@@ -356,8 +360,8 @@ export class Queue {
   }
 
   /** Puts a dead letter back where it was, or at another position. */
-  redrive(number: number, position?: number): Promise<any> {
-    return this.transport.call(post(queuePath(this.name, `/dead_letters/${number}/redrive`), { position }));
+  async redrive(number: number, position?: number): Promise<any> {
+    return this.transport.call(post(queuePath(this.name, `/dead_letters/${exact(number)}/redrive`), { position }));
   }
 }
 

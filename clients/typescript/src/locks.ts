@@ -6,6 +6,7 @@
 import { described } from "./app.js";
 import type { Delivery } from "./client.js";
 import { AlreadySettled, LockLost, NotFound, OF_PROXIES } from "./errors.js";
+import { named } from "./message.js";
 
 /** How often is looked which locks are to be renewed: the shortest lock lasts a second. */
 const LOOK_MS = 200;
@@ -13,9 +14,6 @@ const LOOK_MS = 200;
 export const RENEW_FOR_MS = 300_000;
 /** The shortest time in which a renewal has to be answered. */
 const LIMIT_MIN_MS = 500;
-
-/** How a delivery is named in what is logged. */
-export const named = (delivery: Delivery): string => `${delivery.queue}#${delivery.sequenceNumber}`;
 
 /** A clock in milliseconds that nobody sets. */
 export type Clock = () => number;

@@ -87,13 +87,26 @@ export function envelope(message: Message, queue?: string): Record<string, unkno
 /** What became of a message that was sent. */
 export interface Receipt {
   status: "accepted" | "duplicate" | "already_settled" | "dead_lettered";
+  /** Its number, if it has one that JavaScript can tell: see `Received.sequenceNumber`. */
   sequenceNumber?: number;
+}
+
+/** A sequence number. Fails where JavaScript has rounded it: it would name another message. */
+export function exact(sequenceNumber: number): number {
+  if (Number.isSafeInteger(sequenceNumber)) return sequenceNumber;
+  throw new RangeError("JavaScript rounds this sequence number, and it would be that of another message");
+}
+
+/** How a message is named in what is logged. */
+export function named({ envelope }: Received): string {
+  const number = envelope["sequence_number"];
+  return `${envelope["queue"]}#${Number.isSafeInteger(number) ? number : "?"}`;
 }
 
 /** Reads a receipt of the daemon. */
 export function receipt(answer: { status: Receipt["status"]; sequence_number?: number }): Receipt {
   const { status, sequence_number } = answer;
-  return sequence_number === undefined ? { status } : { status, sequenceNumber: sequence_number };
+  return Number.isSafeInteger(sequence_number) ? { status, sequenceNumber: sequence_number! } : { status };
 }
 
 /** What the daemon says of a message. */
@@ -102,7 +115,6 @@ export type Envelope = Record<string, any>;
 /** A message as it is handed out. What the daemon said of it stands in `envelope`. */
 export class Received {
   readonly queue: string;
-  readonly sequenceNumber: number;
   readonly workflow: string | undefined;
   readonly position: number | undefined;
   readonly id: string | undefined;
@@ -114,7 +126,6 @@ export class Received {
 
   constructor(readonly envelope: Envelope) {
     this.queue = envelope["queue"];
-    this.sequenceNumber = envelope["sequence_number"];
     this.workflow = envelope["workflow_id"];
     this.position = envelope["position"];
     this.id = envelope["message_id"];
@@ -123,6 +134,11 @@ export class Received {
     this.deliveryCount = envelope["delivery_count"];
     const properties = Object.entries(envelope["properties"] ?? {});
     this.properties = Object.fromEntries(properties.map(([name, value]) => [name, readProperty(value)]));
+  }
+
+  /** Its number in the queue. Of partitions 32 and up of a cluster it is above 2^53: JavaScript rounds it, and this fails. */
+  get sequenceNumber(): number {
+    return exact(this.envelope["sequence_number"]);
   }
 
   /**

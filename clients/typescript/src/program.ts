@@ -1,7 +1,7 @@
 /** A program that a daemon has started and keeps running: a line of JSON for each message, and one for each answer. */
 
 import { type App, Context, described, Retry } from "./app.js";
-import { type Envelope, Received } from "./message.js";
+import { type Envelope, named, Received } from "./message.js";
 
 /** The lines of an input. `node:readline` would end one at U+2028, which a text of JSON may have in it. */
 async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
@@ -37,11 +37,12 @@ export class Program {
   }
 
   /** The answer as a line: where the outcome cannot be told, a failed attempt, as the daemon waits for an answer. */
-  async #line(id: unknown, message: Envelope): Promise<string> {
+  async #line(id: unknown, envelope: Envelope): Promise<string> {
+    const message = new Received(envelope);
     try {
-      return JSON.stringify({ id, ...(await this.#answer(new Received(message))) });
+      return JSON.stringify({ id, ...(await this.#answer(message)) });
     } catch (error) {
-      console.error(`cannot answer as a handler said (${message["queue"]}#${message["sequence_number"]}):`, error);
+      console.error(`cannot answer as a handler said (${named(message)}):`, error);
       return JSON.stringify({ id, ...new Retry({ reason: described(error) }).answer() });
     }
   }

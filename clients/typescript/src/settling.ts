@@ -3,7 +3,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { described, Retry } from "./app.js";
 import { AlreadySettled, LockLost, QueueFull, Refused, Unavailable } from "./errors.js";
-import { type Held, named } from "./locks.js";
+import type { Held } from "./locks.js";
+import { named } from "./message.js";
 
 /** Between two tries of a settlement that there is no room for; the last one again and again. */
 const ROOM_PAUSES_MS = [500, 1_000, 2_000, 5_000];

@@ -3,7 +3,8 @@
 import { setMaxListeners } from "node:events";
 import { type App, Context, described } from "./app.js";
 import type { Client, Delivery, Queue } from "./client.js";
-import { type Held, Locks, named, RENEW_FOR_MS } from "./locks.js";
+import { type Held, Locks, RENEW_FOR_MS } from "./locks.js";
+import { named } from "./message.js";
 import { failedBy, settle, type Settlement } from "./settling.js";
 import { sleep } from "./transport.js";
 

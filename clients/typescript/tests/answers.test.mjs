@@ -72,6 +72,25 @@ test("a key that was read with its line is that key", async () => {
   });
 });
 
+test("a sequence number that JavaScript rounds names no other message", async () => {
+  const lock = { locked_until: "2030-01-01T00:00:00Z", lock_ms: 30_000 };
+  const delivery = JSON.stringify({ delivery: "d", queue: "orders", delivery_count: 1, ...lock });
+  // 2^53 + 1, of which JavaScript makes 2^53.
+  const number = `"sequence_number":9007199254740993`;
+  const answers = [`{"deliveries":[${delivery.slice(0, -1)},${number}}]}`, `{"status":"accepted",${number}}`, "{}"];
+  await answering(answers.map((answer) => [200, answer]), async (client, asked) => {
+    const orders = client.queue("orders");
+    const [received] = await orders.receive();
+    assert.throws(() => received.sequenceNumber, RangeError);
+    assert.deepEqual(await orders.send("x"), { status: "accepted" });
+    await received.complete();
+    const rounded = received.envelope.sequence_number;
+    await assert.rejects(orders.cancel(rounded), RangeError);
+    await assert.rejects(orders.receiveDeferred([rounded]), RangeError);
+    assert.equal(asked.length, 3);
+  });
+});
+
 test("the settlement of a run is asked again", async () => {
   const deliveries = [{ queue: "orders", sequence_number: 1, delivery_count: 1 }];
   const answers = [[200, JSON.stringify({ run: "r", deliveries })], NOT_KNOWN[0], [200, ""]];

@@ -129,7 +129,7 @@ test("a lock is renewed no longer than the worker is told", async () => {
 async function heldWithClock() {
   const { Held } = await import("../dist/locks.js");
   const clock = { now: 1_004_000 };
-  const delivery = { lockMs: 30_000, error: undefined, timeouts: [] };
+  const delivery = { envelope: {}, lockMs: 30_000, error: undefined, timeouts: [] };
   delivery.renew = async ({ timeoutMs }) => {
     delivery.timeouts.push(timeoutMs);
     if (delivery.error !== undefined) throw delivery.error;

@@ -238,7 +238,8 @@ class AsyncQueue:
         return (await self.send_batch([message]))[0]
 
     async def send_batch(self, messages: Iterable[Message]) -> List[Receipt]:
-        """Sends up to 1,024 messages: all are accepted, or none."""
+        """Sends up to 1,024 messages: all are accepted, or none. A cluster does so for workflows of one partition only, and refuses
+        the others as ``unsupported``: send them one by one."""
         return await self._transport.call(requests.send(self.name, messages))
 
     async def receive(self, max: int = 1, wait: Duration = 0, state: bool = False, raw: bool = False) -> List[AsyncDelivery]:
