@@ -1,6 +1,7 @@
 """What the client makes of answers, towards a server that gives those of a list."""
 
 import asyncio
+import datetime
 import http.server
 import json
 import sys
@@ -239,6 +240,21 @@ class OfRuns(unittest.TestCase):
         ]:
             with self.subTest(completed=completed, next=following, more=more):
                 self.assertEqual(run._settlement(completed, following, more).get("next_delivery_count"), count)
+
+
+    def test_how_the_message_of_a_run_ends_is_said_as_the_daemon_reads_it(self):
+        deliveries = [{"queue": "q", "sequence_number": 1, "delivery_count": 1}]
+        run, at = ReceivedRun("q", {"run": "r", "deliveries": deliveries}), datetime.datetime(2030, 1, 1, tzinfo=datetime.timezone.utc)
+        for name, value, told in [
+            ("retry_after", 30, "30000ms"),
+            ("retry_after", datetime.timedelta(minutes=1), "60000ms"),
+            ("retry_after", "30s", "30s"),
+            ("retry_at", at, "2030-01-01T00:00:00.000Z"),
+            ("until", at, "2030-01-01T00:00:00.000Z"),
+            ("reason", "caf\udce9", "caf?"),
+        ]:
+            with self.subTest(name=name, value=value):
+                self.assertEqual(run._settlement(0, {name: value}, {})["next"], {name: told})
 
 
 class OfUnreadableBodies(unittest.TestCase):

@@ -140,6 +140,25 @@ class OfTheClient(unittest.TestCase):
         run.settle(completed=2)
         self.assertEqual(self.one(queue).text, "2")
 
+    def test_a_run_is_renewed_and_keeps_state_messages_and_a_retry_in_one_transaction(self):
+        queue, other = self.queue(delivery={"lock": "90s"}), self.client.queue("beside")
+        other.create()
+        queue.send_batch([Message(str(n), workflow="w") for n in range(4)])
+        run = queue.receive_run(max=3, wait=5)
+        queue.create(delivery={"lock": "1h"})
+        self.assertEqual(run.lock_seconds, 90)
+        until = run.locked_until
+        run.renew()
+        self.assertEqual((run.lock_seconds, run.locked_until > until), (3600, True))
+        run.settle(1, {"verb": "abandon", "retry_after": 0}, state={"seen": 1}, send=[(other.name, Message("sent", workflow="x"))])
+        again = self.one(queue, state=True)
+        self.assertEqual((again.text, again.delivery_count, again.state), ("1", 2, {"seen": 1}))
+        self.assertEqual(self.one(other).text, "sent")
+        again.complete()
+        run = queue.receive_run()
+        run.settle(state=None)
+        self.assertEqual((len(run), queue.workflow("w").state()), (2, None))
+
     def test_each_message_of_a_run_has_the_state_of_its_workflow(self):
         queue = self.queue()
         queue.send("first", workflow="w")

@@ -153,6 +153,10 @@ export class Delivery extends Received {
 /** Consecutive messages of one workflow under one lock, settled from the first on. */
 export class Run {
   readonly messages: Received[];
+  /** Until when it is locked, by the daemon's wall clock; `undefined` where there is nothing in it. */
+  lockedUntil: Date | undefined;
+  /** How long the lock lasts from the moment of hand-out, or of its renewal, in milliseconds. */
+  lockMs: number | undefined;
   readonly #transport: Transport;
   readonly #queue: string;
   readonly #run: string | undefined;
@@ -162,7 +166,9 @@ export class Run {
     this.#queue = queue;
     this.#run = answer.run;
     // The state of their workflow stands with the first only.
-    const { state, state_base64 } = answer.deliveries[0] ?? {};
+    const [first] = answer.deliveries;
+    const { state, state_base64 } = first ?? {};
+    if (first !== undefined) this.#noteLock(first);
     this.messages = answer.deliveries.map((envelope) => new Received({ state, state_base64, ...envelope }));
   }
 
@@ -179,13 +185,19 @@ export class Run {
 
   /** The lock begins anew. */
   async renew(): Promise<void> {
-    await this.#call("renew", {});
+    const answer = await this.#call("renew", {});
+    if (answer !== undefined) this.#noteLock(answer);
   }
 
-  async #call(verb: string, fields: object): Promise<void> {
+  #noteLock(answer: Envelope): void {
+    this.lockedUntil = new Date(answer["locked_until"]);
+    this.lockMs = lockMs(answer);
+  }
+
+  async #call(verb: string, fields: object): Promise<any> {
     if (this.#run === undefined) return;
     const path = queuePath(this.#queue, `/runs/${encodeURIComponent(this.#run)}/${verb}`);
-    await this.#transport.call(post(path, fields, { repeatable: true }));
+    return await this.#transport.call(post(path, fields, { repeatable: true }));
   }
 }
 

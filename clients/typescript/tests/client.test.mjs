@@ -141,6 +141,7 @@ test("a run is renewed, and keeps state, messages and a retry in one transaction
   await orders.create({ delivery: { lock: "1h" } });
   await run.renew();
   assert.ok((await lockedUntil()) > before + 60_000);
+  assert.deepEqual([run.lockMs, run.lockedUntil.getTime() > before + 60_000], [3_600_000, true]);
   const send = [{ queue: other.name, message: { body: "sent", workflow: "x" } }];
   await run.settle(1, { verb: "abandon", afterMs: 0, reason: "busy" }, { state: { seen: 1 }, send });
   const again = await one(orders, { state: true });

@@ -200,17 +200,24 @@ class AsyncRun(ReceivedRun):
         super().__init__(queue, answer)
         self._transport = transport
 
-    async def settle(self, completed: Optional[int] = None, next: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
-        """Completes the first messages (all, if nothing is said). ``next`` says how the one behind them ends, as
-        ``{"verb": "abandon", "reason": "busy"}``; the others are given back."""
+    async def settle(
+        self,
+        completed: Optional[int] = None,
+        next: Optional[Mapping[str, Any]] = None,
+        state: Any = KEEP,
+        send: Iterable[Send] = (),
+        **more: Any,
+    ) -> None:
+        """Completes the first messages (all, if nothing is said); the workflow's new state and messages to send are one transaction
+        with that. ``next`` says how the one behind them ends, as ``{"verb": "abandon", "retry_after": 30}``; the others are given back."""
         if self._run is not None:
-            fields = self._settlement(completed, next, more)
+            fields = self._settlement(completed, next, {**requests.completion(state, send), **more})
             await self._transport.call(requests.run(self._queue, self._run, "settle", fields))
 
     async def renew(self) -> None:
         """The lock begins anew."""
         if self._run is not None:
-            await self._transport.call(requests.run(self._queue, self._run, "renew"))
+            self._note_lock(await self._transport.call(requests.run(self._queue, self._run, "renew")))
 
 
 class AsyncQueue:

@@ -200,6 +200,14 @@ class ReceivedRun:
         first: Mapping[str, Any] = next(iter(answer["deliveries"]), {})
         state = {name: first[name] for name in ("state", "state_base64") if name in first}
         self.messages = [Received({**state, **envelope}) for envelope in answer["deliveries"]]
+        #: Until when it is locked, by the daemon's wall clock, and how long the lock lasts; ``None`` where there is nothing in it.
+        self.locked_until: Optional[Instant] = None
+        self.lock_seconds: Optional[float] = None
+        if "locked_until" in first:
+            self._note_lock(first)
+
+    def _note_lock(self, answer: Mapping[str, Any]) -> None:
+        self.locked_until, self.lock_seconds = parsed(answer["locked_until"]), lock_seconds(answer)
 
     def __iter__(self) -> Iterator[Received]:
         return iter(self.messages)
@@ -216,4 +224,14 @@ class ReceivedRun:
         if ending and next.get("verb") == "abandon":
             # Which of the queue's exact delays is due.
             fields.setdefault("next_delivery_count", ending[0].delivery_count)
-        return {**fields, "next": next}
+        return {**fields, "next": _read_by_daemon(next)}
+
+
+def _read_by_daemon(next: Mapping[str, Any]) -> Dict[str, Any]:
+    """How a message ends, with times as the daemon reads them; a text is one already."""
+    fields = dict(next)
+    for name, written in (("retry_after", duration), ("retry_at", instant), ("until", instant)):
+        if fields.get(name) is not None and not isinstance(fields[name], str):
+            fields[name] = written(fields[name])
+    texts = {name: told(fields[name]) for name in ("reason", "description") if isinstance(fields.get(name), str)}
+    return {**fields, **texts}
