@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import http.server
 import json
+import socket
 import sys
 import threading
 import unittest
@@ -33,8 +34,9 @@ class ListedAnswers(http.server.ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, *answers):
-        super().__init__(("127.0.0.1", 0), Answer)
+    def __init__(self, *answers, host="127.0.0.1"):
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, 0), Answer)
         self.answers, self.asked = list(answers), []
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -129,6 +131,24 @@ class OfAnswers(unittest.TestCase):
         for key in ("a\r\nX: b", "a\0", "\u00e9"):
             with self.subTest(key), self.assertRaises(ValueError):
                 AsyncClient(server.url, key)
+
+    def test_an_address_of_ipv6_is_named_in_brackets(self):
+        try:
+            server = ListedAnswers((200, {}), host="::1")
+        except OSError as error:
+            self.skipTest(f"there is no IPv6 here: {error}")
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = f"http://[::1]:{server.server_port}"
+
+        async def status():
+            async with AsyncClient(url) as client:
+                await client.status()
+
+        asyncio.run(status())
+        with Client(url) as client:
+            client.status()
+        self.assertEqual([f"http://{headers['Host']}" for _, headers in server.asked], [url, url])
 
     def test_the_settlement_of_a_run_is_asked_again(self):
         messages = (200, {"run": "r", "deliveries": [{"queue": "orders", "sequence_number": 1, "delivery_count": 1}]})

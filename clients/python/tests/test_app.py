@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import datetime
+import json
 import logging
 import os
 import pathlib
@@ -363,6 +364,18 @@ class OfRefusedSettlements(WithDaemon):
 
 
 class OfPrograms(unittest.TestCase):
+    def test_a_program_handles_at_once_as_many_as_the_daemon_hands_it(self):
+        text = (
+            "import threading\nfrom seriatim import App\napp, all = App(), threading.Barrier(64)\n"
+            f"@app.handler('orders')\ndef handle(message, context): all.wait({PATIENCE})\n"
+            "app.run()\n"
+        )
+        message = {"queue": "orders", "sequence_number": 1, "delivery_count": 1}
+        lines = "".join(json.dumps({"id": id, "message": message}) + "\n" for id in range(64))
+        env = {**os.environ, "PYTHONPATH": SOURCES, "SERIATIM_CHILD": "store#1"}
+        ran = subprocess.run([sys.executable, "-c", text], input=lines.encode(), env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual({json.loads(line)["outcome"] for line in ran.stdout.splitlines()}, {"complete"})
+
     def test_a_daemon_runs_an_app_as_a_program(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "handle.py").write_text(

@@ -59,7 +59,10 @@ export class DeadLetter extends Outcome {
 export class Context {
   /** Which attempt this is, from 1. */
   readonly attempt: number;
-  /** Aborted when the lock is lost: somebody else may have the message, so what the handler does has no effect here. */
+  /**
+   * Aborted when the lock is lost: somebody else may have the message, so what the handler does has no effect here. A program that a
+   * daemon has started is not told.
+   */
   readonly signal: AbortSignal;
   readonly #completion: Completion = {};
   #state: any;
@@ -70,13 +73,13 @@ export class Context {
     this.#state = message.state;
   }
 
-  /** The workflow's state. Set it to change it with the completion; `null` clears it. */
+  /** The workflow's state. Set it to change it with the completion; `null` clears it, and `undefined` changes nothing. */
   get state(): any {
     return this.#state;
   }
 
   set state(value: Uint8Array | Json) {
-    this.#state = this.#completion.state = value;
+    if (value !== undefined) this.#state = this.#completion.state = value;
   }
 
   /** Sends a message with the completion. */
@@ -118,7 +121,10 @@ export interface RunOptions {
   /** Where the daemon is; without it `SERIATIM_URL`. */
   url?: string;
   key?: string;
-  /** How many messages are handled at once; 32 if it is not given. */
+  /**
+   * How many messages of each queue are handled at once; 32 if it is not given. A program that a daemon has started handles as many
+   * as that hands it.
+   */
   concurrency?: number;
   /**
    * How long the lock of one message is renewed; 5 minutes if it is not given. A handler that takes longer loses it. A daemon that

@@ -16,8 +16,8 @@ const PAUSE_MS = 500;
 const COMPLETIONS_MAX = 256;
 
 /**
- * Receives for the handlers of an app, renews the locks of what they have, and settles. A lock is renewed for `renewForMs`; a
- * handler that takes longer loses it.
+ * Receives for the handlers of an app, renews the locks of what they have, and settles. So many messages of each queue as
+ * `concurrency` says are handled at once. A lock is renewed for `renewForMs`; a handler that takes longer loses it.
  */
 export class Worker {
   readonly #locks: Locks;

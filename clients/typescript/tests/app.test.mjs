@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { App, DeadLetter, Defer, Retry, Worker } from "../dist/index.js";
+import { App, Context, DeadLetter, Defer, Received, Retry, Worker } from "../dist/index.js";
 import { DevDaemon } from "../dist/testing.js";
 
 const INDEX = new URL("../dist/index.js", import.meta.url).href;
@@ -180,6 +180,13 @@ test("state and sends are in the transaction of the completion", async () => {
   await working(app, queue, 3);
   assert.deepEqual(await queue.workflow("w").state(), [1, 2, 3]);
   assert.equal((await bills.view()).counts.stored, 3, "a failed attempt sends nothing");
+});
+
+test("a state that is set to nothing is left as it is", () => {
+  const message = new Received({ queue: "orders", sequence_number: 1, delivery_count: 1, state: { seen: 1 } });
+  const context = new Context(message, new AbortController().signal);
+  context.state = undefined;
+  assert.deepEqual([context.state, context.completion()], [{ seen: 1 }, {}]);
 });
 
 test("an app may have each byte of a body of JSON", async () => {

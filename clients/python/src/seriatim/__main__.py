@@ -17,7 +17,7 @@ def main() -> None:
     run = commands.add_parser("run", help="receive and handle until SIGTERM")
     run.add_argument("app", help="where the app is, as MODULE:NAME")
     run.add_argument("--url", help="the daemon [SERIATIM_URL, else http://127.0.0.1:7700]")
-    run.add_argument("--concurrency", type=int, default=32, help="how many messages are handled at once [32]")
+    run.add_argument("--concurrency", type=int, help="how many messages of each queue are handled at once [32]")
     run.add_argument("--renew-for", type=float, default=300, help="how many seconds the lock of a message is renewed [300]")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")

@@ -77,7 +77,7 @@ class AsyncTransport:
         try:
             body = request.body or b""
             headers = {
-                "Host": f"{self.address.host}:{self.address.port}",
+                "Host": self.address.authority,
                 "Content-Length": str(len(body)),
                 **self.address.headers(request),
             }

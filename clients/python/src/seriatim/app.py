@@ -27,7 +27,8 @@ class Context:
         self._state: Any = KEEP
         self._known = message.state
         self._sends: List[Any] = []
-        #: Set when the lock is lost: somebody else may have the message, so what the handler does has no effect here.
+        #: Set when the lock is lost: somebody else may have the message, so what the handler does has no effect here. A program that
+        #: a daemon has started is not told.
         self.lost = threading.Event()
         #: Which attempt this is, from 1.
         self.attempt = message.delivery_count
@@ -158,13 +159,13 @@ class App:
         url: Optional[str] = None,
         key: Optional[str] = None,
         *,
-        concurrency: int = 32,
+        concurrency: Optional[int] = None,
         renew_for: Duration = 300,
     ) -> None:
         """Runs until the daemon ends the program, or until SIGTERM or SIGINT: then what was begun is finished, and what was
-        not is given back uncounted. ``concurrency`` is how many messages are handled at once, ``renew_for`` how long the lock
-        of one is renewed: a handler that takes longer loses it. A daemon that has started the program has its own
-        ``renew_for``, in its definition."""
+        not is given back uncounted. ``concurrency`` is how many messages of each queue are handled at once: 32 if it is not given,
+        and in a program that a daemon has started as many as that hands it. ``renew_for`` is how long the lock of one is renewed: a
+        handler that takes longer loses it. A daemon that has started the program has its own ``renew_for``, in its definition."""
         if "SERIATIM_CHILD" in os.environ and url is None:
             from seriatim.program import Program
 
@@ -173,7 +174,7 @@ class App:
             Program(self, concurrency).run()
         else:
             from seriatim.client import Client
-            from seriatim.worker import Worker
+            from seriatim.worker import CONCURRENCY, Worker
 
             with Client(url, key) as client:
-                Worker(self, client, concurrency, renew_for).run()
+                Worker(self, client, CONCURRENCY if concurrency is None else concurrency, renew_for).run()

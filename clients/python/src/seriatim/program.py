@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from seriatim.app import App, Context, Loop
 from seriatim.message import Received
@@ -17,14 +17,21 @@ from seriatim.reading import load
 
 logger = logging.getLogger("seriatim")
 
+#: Most messages that a daemon hands one process at once (``in_flight_max``).
+IN_FLIGHT_MAX = 16_384
+
 
 class Program:
-    """Serves the daemon on standard input and output, until its input ends."""
+    """Serves the daemon on standard input and output, until its input ends.
 
-    def __init__(self, app: App, concurrency: int) -> None:
+    Without ``concurrency`` there is a thread for each message that the daemon hands it: what waited here would wait on the clock of
+    its attempt.
+    """
+
+    def __init__(self, app: App, concurrency: Optional[int] = None) -> None:
         self._app = app
         self._loop = Loop()
-        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="seriatim")
+        self._pool = ThreadPoolExecutor(concurrency or IN_FLIGHT_MAX, thread_name_prefix="seriatim")
         self._lock = threading.Lock()
         self._output = -1
 

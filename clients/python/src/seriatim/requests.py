@@ -70,6 +70,11 @@ class Address:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return cls(parts.hostname, port, parts.path.rstrip("/"), tls if parts.scheme == "https" else None, key, url)
 
+    @property
+    def authority(self) -> str:
+        """Host and port as a request names them: an address of IPv6 stands in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
     def headers(self, request: Request[Any]) -> Dict[str, str]:
         headers = dict(request.headers)
         if self.key is not None:

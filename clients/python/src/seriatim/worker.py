@@ -20,6 +20,8 @@ from seriatim.settling import ending, release, settle
 
 logger = logging.getLogger("seriatim")
 
+#: How many messages of each queue are handled at once if nothing is said.
+CONCURRENCY = 32
 #: How long one request waits for messages: so long a stop may take.
 WAIT = 2.0
 #: How long nothing is asked after a failure.
@@ -31,7 +33,8 @@ COMPLETIONS_MAX = 256
 class Worker:
     """Receives for the handlers of an app, renews the locks of what they have, and settles.
 
-    A lock is renewed for ``renew_for``; a handler that takes longer loses it.
+    So many messages of each queue as ``concurrency`` says are handled at once. A lock is renewed for ``renew_for``; a handler that
+    takes longer loses it.
     """
 
     def __init__(self, app: App, client: Client, concurrency: int, renew_for: Duration = RENEW_FOR) -> None:
