@@ -169,9 +169,9 @@ pub mod store {
 /// Queues, workflows, messages, their history and the audit, as queries return them.
 pub mod view {
     pub use crate::engine::{
-        Attempt, AuditEntry, AuditVerb, Counts, DeadLetter, DeadLetterView, Deferral, Gap, HistoryEnding,
-        HistoryEntry, Hold, HoldCause, MessageStatus, MessageView, Output, QueueView, SubscriptionView,
-        TopicView, WorkflowStatus, WorkflowView,
+        Attempt, AuditEntry, AuditVerb, ChainPlace, Counts, DeadLetter, DeadLetterView, Deferral, Gap,
+        HistoryEnding, HistoryEntry, Hold, HoldCause, MessageStatus, MessageView, Output, QueueView,
+        SubscriptionView, TopicView, WorkflowStatus, WorkflowView,
     };
 }
 

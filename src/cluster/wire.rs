@@ -19,7 +19,7 @@ use crate::id::QueueName;
 use crate::token::LockToken;
 
 /// The version of what follows; another is not understood, and whoever asks is told so.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What one node asks another.
 #[derive(Debug, Serialize, Deserialize)]

@@ -19,6 +19,7 @@ use crate::engine::rules::samples::number;
 use crate::engine::rules::samples::queue;
 use crate::engine::rules::samples::workflow;
 use crate::engine::rules::topic_samples;
+use crate::engine::view::ChainPlace;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::Deferral;
 use crate::engine::view::Gap;
@@ -135,6 +136,7 @@ fn workflow_view(status: WorkflowStatus) -> WorkflowView {
         state_set_at: Some(at(6)),
         holds: holds(),
         gap: Some(gap),
+        settled_ahead: vec![(8, 9)],
         rate_limited_until: Some(at(7)),
     }
 }
@@ -163,6 +165,7 @@ fn message_view(status: MessageStatus) -> MessageView {
         sequence_number: number(300),
         position: Some(1),
         after: Some(id()),
+        chain_place: Some(ChainPlace { follows: Some(id()), follows_live: None }),
         status,
         workflow_id: Some(workflow()),
         message_id: Some(id()),

@@ -132,6 +132,7 @@ impl QueueLook<'_> {
         let content = self.records.content_listed(MessageKey { queue: self.queue.id, sequence })?;
         let delivery_count = delivery_count_of(&record);
         let (status, locked_until) = (self.message_status(&record)?, self.locked_until(sequence, &record));
+        let chain_place = self.chain_place(sequence, &record)?;
         let record = Arc::unwrap_or_clone(record);
         let rare = record.rare.into_inner();
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
@@ -139,6 +140,7 @@ impl QueueLook<'_> {
             sequence_number: sequence,
             position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
             after: rare.after,
+            chain_place,
             status,
             locked_until,
             workflow_id: content.workflow_id,

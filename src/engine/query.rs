@@ -315,6 +315,7 @@ impl QueueLook<'_> {
             state_set_at: record.rare.state_set_at,
             holds: record.rare.holds.iter().cloned().collect(),
             gap: self.gap(key, record)?,
+            settled_ahead: self.settled_ahead(key, record)?,
         })
     }
 

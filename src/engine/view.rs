@@ -104,6 +104,9 @@ pub struct WorkflowView {
     pub holds: Vec<Hold>,
     /// The gap later messages wait behind.
     pub gap: Option<Gap>,
+    /// In order by position: the ranges from the next position on that are settled already, or given up, so that nothing waits for them;
+    /// the first [`SETTLED_AHEAD_MAX`](crate::limits::SETTLED_AHEAD_MAX) of them.
+    pub settled_ahead: Vec<(u64, u64)>,
     /// Ready, but hand-out of its queue pauses until then, because the queue's rate is used up.
     pub rate_limited_until: Option<Timestamp>,
 }
@@ -170,6 +173,8 @@ pub struct MessageView {
     pub position: Option<u64>,
     /// The message it follows, in after-order.
     pub after: Option<MessageId>,
+    /// What it stands behind, in after-order; `None` as long as the chain has not reached it.
+    pub chain_place: Option<ChainPlace>,
     /// Where it is in its life.
     pub status: MessageStatus,
     /// Its workflow.
@@ -190,6 +195,16 @@ pub struct MessageView {
     pub headers: Headers,
     /// Its body.
     pub body: Bytes,
+}
+
+/// What stands before a message that the chain has reached, in after-order. The message that it names may be gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ChainPlace {
+    /// The nearest message before it that is stored, dead letters included.
+    pub follows: Option<MessageId>,
+    /// The nearest that is stored and no dead letter.
+    pub follows_live: Option<MessageId>,
 }
 
 /// Where a message is in its life.

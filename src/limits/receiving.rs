@@ -17,5 +17,9 @@ pub const LOCKS_MAX: usize = 65_536;
 /// other messages does.
 pub const DEAD_LETTERS_PASSED_MAX: usize = 1_024;
 
+/// Ranges of positions, settled ahead of their turn, that a look at one workflow shows: more than gaps leave, and few enough for a page of
+/// workflows.
+pub const SETTLED_AHEAD_MAX: usize = if cfg!(test) { 3 } else { 256 };
+
 /// Messages that are looked at, at a queue's head, for one that has not expired.
 pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;

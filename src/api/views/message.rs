@@ -16,6 +16,7 @@ use crate::api::message::show_properties;
 use crate::api::time::WireTime;
 use crate::api::views::history::HistoryView;
 use crate::clock::Timestamp;
+use crate::engine::ChainPlace;
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
 use crate::engine::Deferral;
@@ -25,6 +26,7 @@ use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::error::Misuse;
 use crate::header::EDITED_AS;
+use crate::id::MessageId;
 
 /// A stored message. Looking at it changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,9 @@ pub struct MessageEnvelope {
     /// The message it follows, in after-order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// What it stands behind, in after-order; absent as long as the chain has not reached it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain_place: Option<ChainPlaceView>,
     /// The sender's ID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
@@ -118,6 +123,24 @@ pub enum MessageWord {
     Ended,
 }
 
+/// What stands before a message that the chain has reached, in after-order. The message that it names may be gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChainPlaceView {
+    /// The ID of the nearest message before it that is stored, dead letters included; absent where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
+    /// The same without dead letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows_live: Option<String>,
+}
+
+impl ChainPlaceView {
+    fn show(place: &ChainPlace) -> ChainPlaceView {
+        let shown = |id: &Option<MessageId>| id.as_ref().map(ToString::to_string);
+        ChainPlaceView { follows: shown(&place.follows), follows_live: shown(&place.follows_live) }
+    }
+}
+
 /// Why a message was moved aside for good.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeadLetterReason {
@@ -161,6 +184,7 @@ impl MessageEnvelope {
             workflow_id: view.workflow_id.as_ref().map(ToString::to_string),
             position: view.position,
             after: view.after.as_ref().map(ToString::to_string),
+            chain_place: view.chain_place.as_ref().map(ChainPlaceView::show),
             message_id: view.message_id.as_ref().map(ToString::to_string),
             accepted_at: WireTime(view.accepted_at),
             expires_at: view.expires_at.map(WireTime),
@@ -221,6 +245,7 @@ impl MessageEnvelope {
             workflow_id: ended.workflow_id.clone(),
             position: ended.positions.map(|(first, _)| first),
             after: None,
+            chain_place: None,
             message_id: ended.message_id.clone(),
             accepted_at: ended.accepted_at.unwrap_or(ended.at),
             expires_at: None,

@@ -44,6 +44,7 @@ pub use crate::api::views::label::EnvironmentView;
 pub use crate::api::views::label::RedactionView;
 pub use crate::api::views::label::TraceUrl;
 pub use crate::api::views::label::trace_id;
+pub use crate::api::views::message::ChainPlaceView;
 pub use crate::api::views::message::DeadLetterEntry;
 pub use crate::api::views::message::DeadLetterGroupView;
 pub use crate::api::views::message::DeadLetterGroupsView;

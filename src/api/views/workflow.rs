@@ -63,6 +63,9 @@ pub struct WorkflowEnvelope {
     /// The gap later messages wait behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<GapView>,
+    /// The first and the last position of each range beyond the next position that is settled already, or given up; the first 256 ranges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled_ahead: Vec<(u64, u64)>,
     /// Ready, but the rate of its queue is used up: when hand-out goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limited_until: Option<WireTime>,
@@ -112,6 +115,7 @@ impl WorkflowEnvelope {
             has_state: view.has_state,
             state_set_at: view.state_set_at.map(WireTime),
             gap: view.gap.as_ref().map(GapView::show),
+            settled_ahead: view.settled_ahead.clone(),
             rate_limited_until: view.rate_limited_until.map(WireTime),
             ..WorkflowEnvelope::default()
         };
