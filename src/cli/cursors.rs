@@ -18,6 +18,9 @@ use crate::cli::word::counted;
 /// Why positions are declared void, for the record.
 const REASON: &str = "import: it was settled where the workflow was exported";
 
+/// The code of a refusal to declare void what is not missing.
+const NOT_MISSING: &str = "not_missing";
+
 /// A line of an export that says where a workflow stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,23 +87,30 @@ pub(crate) async fn set_cursor(
     queue: &str,
     cursor: &WorkflowCursor,
 ) -> Result<(), RemoteError> {
-    let WorkflowCursor { workflow_id: id, next_position: end } = cursor;
-    let known = remote.workflow(queue, id).await?.filter(|known| known.status != WorkflowWord::Ended);
-    let is_held = known.as_ref().is_some_and(is_held_by_import);
-    let begin = known.as_ref().and_then(|known| known.next_position).unwrap_or(1);
-    if begin >= *end && !is_held {
-        return Ok(());
-    }
+    let id = &cursor.workflow_id;
+    let known = known_workflow(remote, queue, id).await?;
+    let is_held = known.as_ref().is_none_or(is_held_by_import);
     let request = OperateRequest { reason: Some(REASON.to_owned()), ..OperateRequest::default() };
-    if known.is_none() {
-        remote.operate(queue, id, Verb::Hold, &request).await?;
-    }
-    let voided = void_before(remote, queue, cursor, begin, &request).await;
-    if known.is_none() || is_held {
+    let workflow = match known {
+        Some(known) => known,
+        // Only now it is known where it begins: at the first position of the queue, or where it stood when it was forgotten.
+        None => remote.operate(queue, id, Verb::Hold, &request).await?.workflow.unwrap_or_default(),
+    };
+    let voided = void_missing(remote, queue, cursor, workflow, &request).await;
+    if is_held {
         let resume = OperateRequest { cause: Some(HoldKind::Operator), ..OperateRequest::default() };
         remote.operate(queue, id, Verb::Resume, &resume).await?;
     }
     voided
+}
+
+/// A workflow, if anything is stored of it.
+async fn known_workflow(
+    remote: &Remote,
+    queue: &str,
+    id: &str,
+) -> Result<Option<WorkflowEnvelope>, RemoteError> {
+    Ok(remote.workflow(queue, id).await?.filter(|known| known.status != WorkflowWord::Ended))
 }
 
 /// Whether a workflow is held because an import was broken off.
@@ -108,53 +118,85 @@ fn is_held_by_import(workflow: &WorkflowEnvelope) -> bool {
     workflow.holds.iter().any(|hold| hold.cause == HoldKind::Operator && hold.reason == REASON)
 }
 
-/// Declares void what is missing before a cursor.
-async fn void_before(
+/// Declares void what is missing before a cursor. What is refused because something of it has come, or was settled, meanwhile is looked
+/// at anew, as long as that finds something else.
+async fn void_missing(
     remote: &Remote,
     queue: &str,
     cursor: &WorkflowCursor,
-    begin: u64,
+    mut workflow: WorkflowEnvelope,
     request: &OperateRequest,
 ) -> Result<(), RemoteError> {
-    let stored = stored_before(remote, queue, cursor, begin).await?;
-    for (from, to) in missing(begin, cursor.next_position, &stored) {
-        let range = OperateRequest { from: Some(from), to: Some(to), ..request.clone() };
-        match remote.operate(queue, &cursor.workflow_id, Verb::Void, &range).await {
-            // An earlier run has declared it void.
-            Err(RemoteError::Problem(problem)) if problem.code == "not_missing" => {}
-            voided => drop(voided?),
+    let mut refused_before = None;
+    loop {
+        let missing = missing_before(remote, queue, cursor, &workflow).await?;
+        let mut refusal = None;
+        for (from, to) in &missing {
+            let range = OperateRequest { from: Some(*from), to: Some(*to), ..request.clone() };
+            match remote.operate(queue, &cursor.workflow_id, Verb::Void, &range).await {
+                Err(RemoteError::Problem(problem)) if problem.code == NOT_MISSING => refusal = Some(problem),
+                voided => drop(voided?),
+            }
         }
+        let Some(problem) = refusal else { return Ok(()) };
+        if refused_before.as_ref() == Some(&missing) {
+            return Err(RemoteError::Problem(problem));
+        }
+        refused_before = Some(missing);
+        workflow = known_workflow(remote, queue, &cursor.workflow_id).await?.unwrap_or_default();
     }
-    Ok(())
 }
 
-/// The positions before a cursor that are stored already, in their order.
-async fn stored_before(
+/// The ranges before a cursor that a workflow waits for: neither stored nor settled.
+async fn missing_before(
     remote: &Remote,
     queue: &str,
     cursor: &WorkflowCursor,
-    mut from: u64,
-) -> Result<Vec<u64>, RemoteError> {
+    workflow: &WorkflowEnvelope,
+) -> Result<Vec<(u64, u64)>, RemoteError> {
+    let (begin, end) = (workflow.next_position.unwrap_or(1), cursor.next_position);
+    if begin >= end {
+        return Ok(Vec::new());
+    }
+    let mut there = stored_between(remote, queue, &cursor.workflow_id, (begin, end - 1)).await?;
+    there.extend(&workflow.settled_ahead);
+    there.sort_unstable();
+    Ok(missing((begin, end - 1), &there))
+}
+
+/// The positions of a range that are stored, each as a range.
+async fn stored_between(
+    remote: &Remote,
+    queue: &str,
+    workflow_id: &str,
+    (mut from, to): (u64, u64),
+) -> Result<Vec<(u64, u64)>, RemoteError> {
     let mut stored = Vec::new();
     loop {
-        let page = remote.workflow_messages(queue, &cursor.workflow_id, from, limits::EXPORT_PAGE).await?;
+        let page = remote.workflow_messages(queue, workflow_id, from, limits::EXPORT_PAGE).await?;
         let positions = page.messages.iter().filter_map(|message| message.position);
-        stored.extend(positions.filter(|position| *position < cursor.next_position));
-        match page.from.filter(|next| *next > from && *next < cursor.next_position) {
+        stored.extend(positions.filter(|position| *position <= to).map(|position| (position, position)));
+        match page.from.filter(|next| *next > from && *next <= to) {
             Some(next) => from = next,
             None => return Ok(stored),
         }
     }
 }
 
-/// The ranges from `begin` to before `end` without what is stored.
-fn missing(begin: u64, end: u64, stored: &[u64]) -> Vec<(u64, u64)> {
-    let (mut ranges, mut from) = (Vec::new(), begin);
-    for position in stored.iter().copied().chain([end]) {
-        if position > from {
-            ranges.push((from, position - 1));
+/// What is left of a range without others, which are in order.
+fn missing((mut from, to): (u64, u64), without: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut ranges = Vec::new();
+    for (first, last) in without {
+        if *first > from {
+            ranges.push((from, to.min(first - 1)));
         }
-        from = from.max(position + 1);
+        from = from.max(last + 1);
+        if from > to {
+            break;
+        }
+    }
+    if from <= to {
+        ranges.push((from, to));
     }
     ranges
 }
@@ -164,9 +206,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_stands_around_what_is_stored() {
-        assert_eq!(missing(1, 5, &[]), [(1, 4)]);
-        assert_eq!(missing(3, 9, &[4, 5, 8]), [(3, 3), (6, 7)]);
-        assert_eq!(missing(3, 5, &[3, 4]), []);
+    fn what_is_missing_stands_around_what_is_there() {
+        assert_eq!(missing((1, 4), &[]), [(1, 4)]);
+        assert_eq!(missing((3, 8), &[(4, 4), (5, 5), (8, 8)]), [(3, 3), (6, 7)]);
+        assert_eq!(missing((3, 4), &[(3, 3), (4, 4)]), []);
+        assert_eq!(missing((3, 8), &[(1, 3), (5, 6), (6, 6), (8, 20)]), [(4, 4), (7, 7)]);
+        assert_eq!(missing((3, 5), &[(9, 9)]), [(3, 5)]);
     }
 }

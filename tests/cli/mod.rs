@@ -6,6 +6,7 @@ mod check;
 mod demo_git;
 pub(crate) mod fake;
 mod looking;
+mod moving;
 mod night;
 mod operating;
 mod reaching;

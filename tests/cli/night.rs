@@ -16,33 +16,38 @@ use crate::fixture::daemon_process::daemon_command;
 const DEFINITION: &str = "order = \"position\"\n[delivery]\ncount_max = 1\n";
 
 /// A daemon in a folder of its own.
-struct Daemon {
+pub(crate) struct Daemon {
     _process: DaemonProcess,
     url: String,
     folder: TempDir,
 }
 
 impl Daemon {
-    fn start() -> Daemon {
+    pub(crate) fn start() -> Daemon {
+        Daemon::with(DEFINITION)
+    }
+
+    /// One whose queue `orders` is defined so.
+    pub(crate) fn with(definition: &str) -> Daemon {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let definitions = folder.path().join("workflows");
         std::fs::create_dir(&definitions).expect("a folder");
-        std::fs::write(definitions.join("orders.toml"), DEFINITION).expect("it can be written");
+        std::fs::write(definitions.join("orders.toml"), definition).expect("it can be written");
         let process = DaemonProcess::start(daemon_command(folder.path(), ANYWHERE).stderr(Stdio::null()));
         let url = format!("http://{}", process.address("http").expect("an address"));
         Daemon { _process: process, url, folder }
     }
 
-    fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, "")
     }
 
-    fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         run_command(seriatim(arguments).env("SERIATIM_URL", &self.url), input)
     }
 
     /// Runs it, and expects that all is well.
-    fn done(&self, arguments: &[&str]) -> String {
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
         ran.stdout
@@ -55,12 +60,12 @@ impl Daemon {
         self.done(&["settle", "orders", delivery, "abandon", "--reason", reason]);
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("text").to_owned()
     }
 }
 
-fn has(text: &str, words: &[&str]) {
+pub(crate) fn has(text: &str, words: &[&str]) {
     words.iter().for_each(|word| assert!(text.contains(word), "{word:?} is not in\n{text}"));
 }
 
