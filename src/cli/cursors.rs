@@ -29,6 +29,24 @@ pub(crate) struct WorkflowCursor {
     pub(crate) workflow_id: String,
     /// The next position to settle.
     pub(crate) next_position: u64,
+    /// The first and the last position of each range behind it that is settled already, or given up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) void: Vec<(u64, u64)>,
+}
+
+impl WorkflowCursor {
+    /// Where a workflow stands, if there is something that is not to be waited for.
+    fn of(workflow: &WorkflowEnvelope) -> Option<WorkflowCursor> {
+        let (workflow_id, next_position) = (workflow.workflow_id.clone()?, workflow.next_position?);
+        let void = workflow.settled_ahead.clone();
+        let says_something = next_position > 1 || !void.is_empty();
+        says_something.then_some(WorkflowCursor { workflow_id, next_position, void })
+    }
+
+    /// The ranges that are not to be waited for.
+    fn settled(&self) -> impl Iterator<Item = (u64, u64)> {
+        std::iter::once((1, self.next_position.saturating_sub(1))).chain(self.void.iter().copied())
+    }
 }
 
 /// Where the workflows of a queue stand.
@@ -47,7 +65,7 @@ pub(crate) struct ExportCursors {
 pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<ExportCursors, RemoteError> {
     // Who may look at messages may ask: an export without cursors would have what was settled be waited for.
     let view = remote.queue(queue).await?;
-    let (mut cursors, mut after) = (ExportCursors::default(), None);
+    let (mut cursors, mut cut, mut after) = (ExportCursors::default(), 0, None);
     if view.options.order != Some(OrderWord::Position) {
         return Ok(cursors);
     }
@@ -60,24 +78,28 @@ pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<ExportCur
     loop {
         let page = remote.workflows(queue, &[], after.as_deref(), limits::PAGE).await?;
         for view in page.workflows {
-            let (Some(workflow_id), Some(next_position @ 2..)) = (view.workflow_id, view.next_position)
-            else {
-                continue;
-            };
-            let cursor = WorkflowCursor { workflow_id, next_position };
-            match view.set_aside {
-                0 => cursors.plain.push(cursor),
-                _ => cursors.around.push(cursor),
+            cut += u64::from(view.settled_ahead.len() >= seriatim::limits::SETTLED_AHEAD_MAX);
+            match (WorkflowCursor::of(&view), view.set_aside) {
+                (None, _) => {}
+                (Some(cursor), 0) => cursors.plain.push(cursor),
+                (Some(cursor), _) => cursors.around.push(cursor),
             }
         }
         after = page.after;
         if after.is_none() {
-            return Ok(cursors);
+            break;
         }
     }
+    if cut > 0 {
+        remark(format!(
+            "not all that {} settled ahead of missing positions is exported: the rest is waited for where this is imported",
+            counted(cut, "workflow")
+        ));
+    }
+    Ok(cursors)
 }
 
-/// Has a workflow wait for no position before a cursor. One of which nothing is known is held meanwhile, which makes it known; a hold
+/// Has a workflow wait for nothing that was settled where it was exported. One of which nothing is known is held meanwhile, which makes it known; a hold
 /// that an import has left which was broken off ends, too.
 ///
 /// # Errors
@@ -118,7 +140,7 @@ fn is_held_by_import(workflow: &WorkflowEnvelope) -> bool {
     workflow.holds.iter().any(|hold| hold.cause == HoldKind::Operator && hold.reason == REASON)
 }
 
-/// Declares void what is missing before a cursor. What is refused because something of it has come, or was settled, meanwhile is looked
+/// Declares void what is missing of what was settled. What is refused because something of it has come, or was settled, meanwhile is looked
 /// at anew, as long as that finds something else.
 async fn void_missing(
     remote: &Remote,
@@ -129,7 +151,7 @@ async fn void_missing(
 ) -> Result<(), RemoteError> {
     let mut refused_before = None;
     loop {
-        let missing = missing_before(remote, queue, cursor, &workflow).await?;
+        let missing = missing_of(remote, queue, cursor, &workflow).await?;
         let mut refusal = None;
         for (from, to) in &missing {
             let range = OperateRequest { from: Some(*from), to: Some(*to), ..request.clone() };
@@ -147,21 +169,24 @@ async fn void_missing(
     }
 }
 
-/// The ranges before a cursor that a workflow waits for: neither stored nor settled.
-async fn missing_before(
+/// The ranges of what was settled that a workflow would wait for: neither stored nor settled there.
+async fn missing_of(
     remote: &Remote,
     queue: &str,
     cursor: &WorkflowCursor,
     workflow: &WorkflowEnvelope,
 ) -> Result<Vec<(u64, u64)>, RemoteError> {
-    let (begin, end) = (workflow.next_position.unwrap_or(1), cursor.next_position);
-    if begin >= end {
-        return Ok(Vec::new());
+    let begin = workflow.next_position.unwrap_or(1);
+    let mut ranges = Vec::new();
+    for (from, to) in cursor.settled().map(|(from, to)| (from.max(begin), to)) {
+        if from <= to {
+            let mut there = stored_between(remote, queue, &cursor.workflow_id, (from, to)).await?;
+            there.extend(&workflow.settled_ahead);
+            there.sort_unstable();
+            ranges.extend(missing((from, to), &there));
+        }
     }
-    let mut there = stored_between(remote, queue, &cursor.workflow_id, (begin, end - 1)).await?;
-    there.extend(&workflow.settled_ahead);
-    there.sort_unstable();
-    Ok(missing((begin, end - 1), &there))
+    Ok(ranges)
 }
 
 /// The positions of a range that are stored, each as a range.

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::cli::fake::Answer;
 use crate::cli::fake::Fake;
 use crate::cli::night::Daemon;
+use crate::cli::night::has;
 
 impl Daemon {
     /// Sends a message to a position of the workflow `w`.
@@ -77,4 +78,22 @@ fn what_cannot_be_declared_void_is_not_counted_as_set() {
     let ran = fake.run_with(&["import", "orders"], "{\"workflow_id\":\"w\",\"next_position\":3}\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "1 line: 0 accepted, 1 REFUSED\n"), "{ran:?}");
     assert!(ran.stderr.contains("line 1: position 1 is not missing (not_missing)"), "{ran:?}");
+}
+
+#[test]
+fn positions_that_were_given_up_ahead_of_their_turn_are_waited_for_nowhere() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    for position in [1, 2, 8] {
+        daemon.send_at(position);
+    }
+    daemon.complete_positions([1, 2]);
+    daemon.done(&["gap", "void", "orders/w", "5..7", "--reason", "cancelled"]);
+    let exported = daemon.export();
+    for _ in 0..2 {
+        has(&other.done(&["import", "orders", &exported]), &["2 lines: ", ", 1 set ahead"]);
+    }
+    for position in [3, 4] {
+        other.send_at(position);
+    }
+    other.complete_positions([3, 4, 8]);
 }
