@@ -21,6 +21,7 @@ use seriatim::remote::RemoteError;
 
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
+use crate::cli::chains::ExportedChains;
 use crate::cli::connect::connect;
 use crate::cli::cursors::WorkflowCursor;
 use crate::cli::cursors::cursors_of;
@@ -55,13 +56,13 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
     if arguments.from == 1 {
         write_cursors(&mut output, &cursors.plain)?;
     }
-    let progress = Progress::new("messages");
+    let (progress, mut chains) = (Progress::new("messages"), ExportedChains::default());
     loop {
         for message in page.messages {
             if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
                 continue;
             }
-            serde_json::to_writer(&mut output, &message.with_exact_body()?)?;
+            serde_json::to_writer(&mut output, &chains.pass(message.with_exact_body()?))?;
             output.write_all(b"\n")?;
             count += 1;
         }
@@ -129,7 +130,7 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
     };
     let reading = ExportReader {
         revives: arguments.revive_dead_letters,
-        in_after_order: order_of(&remote, &arguments.queue).await? == Some(OrderWord::After),
+        order: order_of(&remote, &arguments.queue).await?,
         now: SystemClock::default().now(),
     };
     let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
@@ -152,10 +153,24 @@ async fn order_of(remote: &Remote, queue: &str) -> Result<Option<OrderWord>, Cli
 struct ExportReader {
     /// Dead letters are sent like the others.
     revives: bool,
-    /// A message of a workflow that names no predecessor is the first.
-    in_after_order: bool,
+    /// The order of the queue, if it is known.
+    order: Option<OrderWord>,
     /// When this import began.
     now: Timestamp,
+}
+
+impl ExportReader {
+    /// Which message one is sent after, and whether it is the first: what stood before it where it was exported is sent, too, and not
+    /// what it names, if that was settled. One that the chain had not reached waits for what it names.
+    fn place_of(self, message: &MessageEnvelope) -> (Option<String>, bool) {
+        let place = message.chain_place.as_ref();
+        if let Some(place) = place.filter(|_| matches!(self.order, None | Some(OrderWord::After))) {
+            let follows = if self.revives { &place.follows } else { &place.follows_live };
+            return (follows.clone(), follows.is_none());
+        }
+        let is_in_chain = self.order == Some(OrderWord::After) && message.workflow_id.is_some();
+        (message.after.clone(), is_in_chain && message.after.is_none())
+    }
 }
 
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
@@ -182,12 +197,12 @@ fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelop
     if left.is_some_and(|left| left.is_zero()) {
         return Ok(None);
     }
-    let first = reading.in_after_order && message.after.is_none() && message.workflow_id.is_some();
+    let (after, first) = reading.place_of(&message);
     Ok(Some(SendEnvelope {
         queue: None,
         workflow_id: message.workflow_id,
         position: message.position,
-        after: message.after,
+        after,
         first,
         message_id: message.message_id,
         subject: message.subject,
@@ -222,7 +237,8 @@ mod tests {
         assert_eq!((message.message_id.as_deref(), message.properties.len()), (Some("m"), 1));
         assert_eq!(message.body.unwrap().get(), r#"{"a":1.10}"#);
         assert!(!message.first);
-        assert!(read_message(LINE, ExportReader { in_after_order: true, ..revives }).unwrap().unwrap().first);
+        let in_chains = ExportReader { order: Some(OrderWord::After), ..revives };
+        assert!(read_message(LINE, in_chains).unwrap().unwrap().first);
         assert!(read_message(LINE, ExportReader::default()).unwrap().is_none(), "a dead letter stays one");
     }
 

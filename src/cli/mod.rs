@@ -7,6 +7,7 @@ mod bench;
 mod bench_table;
 mod blocked;
 mod bulk;
+mod chains;
 mod check;
 mod cluster;
 mod command;

@@ -8,11 +8,20 @@ use crate::cli::fake::Fake;
 use crate::cli::night::Daemon;
 use crate::cli::night::has;
 
+/// Each message names its predecessor.
+const AFTER: &str = "order = \"after\"\n[delivery]\ncount_max = 1\n";
+
 impl Daemon {
     /// Sends a message to a position of the workflow `w`.
     fn send_at(&self, position: u64) {
         let position = position.to_string();
         self.done(&["send", "orders", &position, "--workflow", "w", "--position", &position]);
+    }
+
+    /// Sends a message of the workflow `w` behind another, or as its first.
+    fn send_after(&self, id: &str, predecessor: Option<&str>) {
+        let place = predecessor.map_or(vec!["--first"], |predecessor| vec!["--after", predecessor]);
+        self.done(&[&["send", "orders", id, "--workflow", "w", "--message-id", id][..], &place].concat());
     }
 
     /// Takes the next message and completes it; null if there is none.
@@ -26,6 +35,20 @@ impl Daemon {
         for position in positions {
             assert_eq!(self.complete_next()["position"], position);
         }
+    }
+
+    /// Takes messages with these IDs, each the next, and finds nothing behind them.
+    fn complete_all(&self, ids: &[&str]) {
+        for id in ids {
+            assert_eq!(self.complete_next()["message_id"], *id);
+        }
+        assert_eq!(self.complete_next(), Value::Null);
+    }
+
+    /// Sets the next message aside.
+    fn set_next_aside(&self) {
+        let taken = self.run(&["receive", "orders", "--keep", "--json"]).json();
+        self.done(&["settle", "orders", taken[0]["delivery"].as_str().expect("it is named"), "defer"]);
     }
 
     /// Exports the queue to a file.
@@ -96,4 +119,81 @@ fn positions_that_were_given_up_ahead_of_their_turn_are_waited_for_nowhere() {
         other.send_at(position);
     }
     other.complete_positions([3, 4, 8]);
+}
+
+#[test]
+fn a_chain_goes_on_where_it_stood() {
+    let (daemon, other) = (Daemon::with(AFTER), Daemon::with(AFTER));
+    daemon.send_after("m1", None);
+    daemon.send_after("m3", Some("m2"));
+    daemon.send_after("m2", Some("m1"));
+    assert_eq!(daemon.complete_next()["message_id"], "m1");
+    let exported = daemon.export();
+    assert_eq!(other.done(&["import", "orders", &exported]), "2 lines: 2 accepted\n");
+    assert_eq!(other.done(&["import", "orders", &exported]), "2 lines: 0 accepted, 2 sent before\n");
+    other.complete_all(&["m2", "m3"]);
+}
+
+#[test]
+fn a_chain_goes_on_past_dead_letters_that_are_left_out_and_with_those_that_are_revived() {
+    let daemon = Daemon::with(AFTER);
+    for (id, predecessor) in [("m1", None), ("m2", Some("m1")), ("m3", Some("m2")), ("m4", Some("m3"))] {
+        daemon.send_after(id, predecessor);
+    }
+    assert_eq!(daemon.complete_next()["message_id"], "m1");
+    for _ in 0..2 {
+        daemon.done(&["skip", "orders/w", "--reason", "poison"]);
+    }
+    let exported = daemon.export();
+    let other = Daemon::with(AFTER);
+    assert_eq!(other.done(&["import", "orders", &exported]), "3 lines: 1 accepted, 2 left out\n");
+    other.complete_all(&["m4"]);
+    let other = Daemon::with(AFTER);
+    let summary = other.done(&["import", "orders", &exported, "--revive-dead-letters"]);
+    assert_eq!(summary, "3 lines: 3 accepted\n");
+    other.complete_all(&["m2", "m3", "m4"]);
+}
+
+#[test]
+fn what_was_set_aside_of_a_chain_comes_back_before_what_goes_on_without_it() {
+    let daemon = Daemon::with(AFTER);
+    for (id, predecessor) in [("m1", None), ("m2", Some("m1")), ("m3", Some("m2")), ("m4", Some("m3"))] {
+        daemon.send_after(id, predecessor);
+    }
+    daemon.set_next_aside();
+    daemon.done(&["skip", "orders/w", "--reason", "poison"]);
+    assert_eq!(daemon.complete_next()["message_id"], "m3");
+    let exported = daemon.export();
+    let other = Daemon::with(AFTER);
+    assert_eq!(other.done(&["import", "orders", &exported]), "3 lines: 2 accepted, 1 left out\n");
+    other.complete_all(&["m1", "m4"]);
+    let other = Daemon::with(AFTER);
+    other.done(&["import", "orders", &exported, "--revive-dead-letters"]);
+    other.complete_all(&["m1", "m2", "m4"]);
+}
+
+#[test]
+fn a_message_whose_predecessor_never_came_waits_for_it_where_it_is_imported() {
+    let (daemon, other) = (Daemon::with(AFTER), Daemon::with(AFTER));
+    daemon.send_after("m2", Some("m1"));
+    assert_eq!(other.done(&["import", "orders", &daemon.export()]), "1 line: 1 accepted\n");
+    other.complete_all(&[]);
+    other.send_after("m1", None);
+    other.complete_all(&["m1", "m2"]);
+}
+
+#[test]
+fn a_message_whose_predecessor_was_exported_follows_it_though_that_is_settled_by_then() {
+    let message = |number: u64, after: Value, chain_place: Value| {
+        json!({ "sequence_number": number, "status": "ready", "accepted_at": 0, "delivery_count": 0, "workflow_id": "w",
+            "message_id": format!("m{number}"), "after": after, "chain_place": chain_place, "body": 1 })
+    };
+    let fake = Fake::new(move |asked| match asked.line.contains("from=2&") {
+        _ if asked.line == "GET /v1/queues/orders" => Answer::queue("after"),
+        _ if asked.line.contains("/workflows") => Answer::json(json!({ "workflows": [] })),
+        false => Answer::json(json!({ "messages": [message(1, Value::Null, json!({}))], "from": 2 })),
+        true => Answer::json(json!({ "messages": [message(2, json!("m1"), json!({}))] })),
+    });
+    let exported = fake.run(&["export", "orders"]).json();
+    assert_eq!((&exported[0]["chain_place"], &exported[1]["chain_place"]), (&json!({}), &Value::Null));
 }
