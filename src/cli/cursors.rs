@@ -58,27 +58,34 @@ pub(crate) struct ExportCursors {
     pub(crate) around: Vec<WorkflowCursor>,
 }
 
-/// Where the workflows of a queue stand that have settled a position; none in another order than by position.
+/// What of workflows no line of an export says.
+#[derive(Default)]
+struct UnsaidCount {
+    states: u64,
+    operator_holds: u64,
+    /// Workflows with more ranges settled ahead than a look shows.
+    cut: u64,
+}
+
+/// Where the workflows of a queue stand that have settled a position; none in another order than by position. What else would have
+/// to be known of workflows is counted, and remarked.
 ///
 /// # Errors
 /// [`RemoteError`].
 pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<ExportCursors, RemoteError> {
     // Who may look at messages may ask: an export without cursors would have what was settled be waited for.
     let view = remote.queue(queue).await?;
-    let (mut cursors, mut cut, mut after) = (ExportCursors::default(), 0, None);
-    if view.options.order != Some(OrderWord::Position) {
-        return Ok(cursors);
-    }
-    if view.cursors > 0 {
+    if view.options.order == Some(OrderWord::Position) && view.cursors > 0 {
         remark(format!(
             "where {} stand that have long been idle is not exported: what is sent to them where this is imported waits for all they have settled",
             counted(view.cursors, "workflow")
         ));
     }
+    let (mut cursors, mut unsaid, mut after) = (ExportCursors::default(), UnsaidCount::default(), None);
     loop {
         let page = remote.workflows(queue, &[], after.as_deref(), limits::PAGE).await?;
         for view in page.workflows {
-            cut += u64::from(view.settled_ahead.len() >= seriatim::limits::SETTLED_AHEAD_MAX);
+            unsaid.count(&view);
             match (WorkflowCursor::of(&view), view.set_aside) {
                 (None, _) => {}
                 (Some(cursor), 0) => cursors.plain.push(cursor),
@@ -90,13 +97,40 @@ pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<ExportCur
             break;
         }
     }
-    if cut > 0 {
-        remark(format!(
-            "not all that {} settled ahead of missing positions is exported: the rest is waited for where this is imported",
-            counted(cut, "workflow")
-        ));
-    }
+    unsaid.remark();
     Ok(cursors)
+}
+
+impl UnsaidCount {
+    fn count(&mut self, workflow: &WorkflowEnvelope) {
+        let is_held = workflow.holds.iter().any(|hold| hold.cause == HoldKind::Operator);
+        let is_cut = workflow.settled_ahead.len() >= seriatim::limits::SETTLED_AHEAD_MAX;
+        self.states += u64::from(workflow.has_state);
+        self.operator_holds += u64::from(is_held);
+        self.cut += u64::from(is_cut);
+    }
+
+    fn remark(&self) {
+        let remarks = [
+            (self.states, "keeps a state", "keep a state", "it is not exported"),
+            (
+                self.operator_holds,
+                "is held by an operator",
+                "are held by an operator",
+                "the hold is not exported",
+            ),
+            (
+                self.cut,
+                "has settled much ahead of missing positions",
+                "have settled much ahead of missing positions",
+                "not all of it is exported, and the rest is waited for where this is imported",
+            ),
+        ];
+        for (count, one, many, so) in remarks.into_iter().filter(|(count, ..)| *count > 0) {
+            let what = if count == 1 { one } else { many };
+            remark(format!("{} {what}: {so}", counted(count, "workflow")));
+        }
+    }
 }
 
 /// Has a workflow wait for nothing that was settled where it was exported. One of which nothing is known is held meanwhile, which makes it known; a hold

@@ -270,6 +270,7 @@ fn an_export_is_what_an_import_reads() {
     };
     let fake = Fake::new(move |asked| match asked.line.contains("from=3&") {
         _ if asked.line == "GET /v1/queues/orders" => queue(),
+        _ if asked.line.contains("/workflows") => Answer::json(json!({ "workflows": [] })),
         false => Answer::json(json!({ "messages": [message(1), message(2)], "from": 3 })),
         true => Answer::json(json!({ "messages": [message(3)] })),
     });
@@ -314,6 +315,7 @@ fn an_export_that_goes_on_says_where_each_workflow_stands() {
 fn an_export_is_for_nobody_else_and_one_of_a_name_that_was_mistyped_leaves_no_file() {
     let fake = Fake::new(|asked| match asked.line.contains("/orders") {
         _ if asked.line == "GET /v1/queues/orders" => queue(),
+        _ if asked.line.contains("/workflows") => Answer::json(json!({ "workflows": [] })),
         true => Answer::json(json!({ "messages": [] })),
         false => Answer::problem(404, "queue_not_found", "there is no queue oders"),
     });

@@ -197,3 +197,27 @@ fn a_message_whose_predecessor_was_exported_follows_it_though_that_is_settled_by
     let exported = fake.run(&["export", "orders"]).json();
     assert_eq!((&exported[0]["chain_place"], &exported[1]["chain_place"]), (&json!({}), &Value::Null));
 }
+
+#[test]
+fn an_export_says_what_of_its_workflows_is_not_in_it() {
+    let daemon = Daemon::start();
+    daemon.send_at(1);
+    daemon.done(&["hold", "orders/w", "--reason", "it is looked into"]);
+    let ran = daemon.run(&["export", "orders"]);
+    assert_eq!((ran.code, ran.json().len()), (Some(0), 1), "{ran:?}");
+    has(&ran.stderr, &["1 workflow is held by an operator"]);
+    let workflow = |id: &str, held: bool| {
+        let holds = json!([{ "cause": "operator", "since": 0, "reason": "r" }]);
+        json!({ "workflow_id": id, "status": "idle", "messages": 0, "early": 0, "set_aside": 0, "dead_letters": 0,
+            "has_state": true, "holds": if held { holds } else { json!([]) } })
+    };
+    let fake = Fake::new(move |asked| match asked.line.split('?').next().unwrap_or_default() {
+        "GET /v1/queues/orders" => Answer::queue("arrival"),
+        "GET /v1/queues/orders/workflows" => {
+            Answer::json(json!({ "workflows": [workflow("a", true), workflow("b", false)] }))
+        }
+        _ => Answer::json(json!({ "messages": [] })),
+    });
+    let ran = fake.run(&["export", "orders"]);
+    has(&ran.stderr, &["1 workflow is held by an operator", "2 workflows keep a state"]);
+}
