@@ -7,6 +7,7 @@ use std::io::Read;
 use std::io::Write;
 use std::path::Path;
 
+use serde::Serialize;
 use seriatim::Clock;
 use seriatim::SystemClock;
 use seriatim::Timestamp;
@@ -49,12 +50,9 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
     let mut page = page_from(&remote, &arguments.queue, from).await?;
     // Once the daemon has answered: a name that was mistyped leaves no file.
     let file = arguments.output.as_deref().map(create).transpose()?;
-    let mut output: Box<dyn Write + '_> = match &file {
-        None => Box::new(BufWriter::new(io::stdout())),
-        Some(file) => Box::new(BufWriter::new(file)),
-    };
+    let mut output = ExportOutput::new(file.as_ref(), arguments.output.as_deref());
     if arguments.from == 1 {
-        write_cursors(&mut output, &cursors.plain)?;
+        output.write_all(&cursors.plain)?;
     }
     let (progress, mut chains) = (Progress::new("messages"), ExportedChains::default());
     loop {
@@ -62,8 +60,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
             if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
                 continue;
             }
-            serde_json::to_writer(&mut output, &chains.pass(message.with_exact_body()?))?;
-            output.write_all(b"\n")?;
+            output.write(&chains.pass(message.with_exact_body()?))?;
             count += 1;
         }
         progress.show(count);
@@ -75,10 +72,10 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
     }
     if arguments.from > 1 {
         // One of which messages were set aside in the run that goes on here, and are no more, was in none of its lists.
-        write_cursors(&mut output, &cursors.plain)?;
+        output.write_all(&cursors.plain)?;
     }
-    write_cursors(&mut output, &cursors.around)?;
-    output.flush()?;
+    output.write_all(&cursors.around)?;
+    output.end()?;
     progress.end();
     if let (Some(file), Some(path)) = (&file, &arguments.output) {
         file.sync_all().and_then(|()| sync_folder_of(path)).map_err(|error| named(path, &error))?;
@@ -102,12 +99,43 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("export to {}: {error}", path.display()))
 }
 
-fn write_cursors(output: &mut dyn Write, cursors: &[WorkflowCursor]) -> io::Result<()> {
-    for cursor in cursors {
-        serde_json::to_writer(&mut *output, cursor)?;
-        output.write_all(b"\n")?;
+/// Where lines go: stdout or a file, which is named when it cannot be written.
+struct ExportOutput<'a> {
+    writer: Box<dyn Write + 'a>,
+    path: Option<&'a Path>,
+}
+
+impl<'a> ExportOutput<'a> {
+    fn new(file: Option<&'a File>, path: Option<&'a Path>) -> ExportOutput<'a> {
+        let writer: Box<dyn Write + 'a> = match file {
+            None => Box::new(BufWriter::new(io::stdout())),
+            Some(file) => Box::new(BufWriter::new(file)),
+        };
+        ExportOutput { writer, path }
     }
-    Ok(())
+
+    fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
+        // As what it is: that nobody reads any more is no failure, and a full disk is one of the file.
+        let written = serde_json::to_writer(&mut self.writer, line).map_err(io::Error::from);
+        let written = written.and_then(|()| self.writer.write_all(b"\n"));
+        written.map_err(|error| self.explained(error))
+    }
+
+    fn write_all(&mut self, lines: &[impl Serialize]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| self.write(line))
+    }
+
+    /// Writes what is still to be written.
+    fn end(&mut self) -> io::Result<()> {
+        self.writer.flush().map_err(|error| self.explained(error))
+    }
+
+    fn explained(&self, error: io::Error) -> io::Error {
+        match self.path {
+            Some(path) => named(path, &error),
+            None => error,
+        }
+    }
 }
 
 /// Sends the messages of an export.
@@ -266,6 +294,26 @@ mod tests {
         let message = read_message(line, at(2_000)).unwrap().unwrap();
         assert_eq!(message.time_to_live, Some(WireDuration(Duration::from_secs(3))));
         assert!(read_message(line, at(5_000)).unwrap().is_none(), "it has expired meanwhile");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_and_an_end_of_reading_stays_one() {
+        struct FailingWriter(io::ErrorKind);
+        impl Write for FailingWriter {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let written = |kind, path| {
+            let mut output = ExportOutput { writer: Box::new(FailingWriter(kind)), path };
+            CliFailure::from(output.write(&1).unwrap_err())
+        };
+        let full = written(io::ErrorKind::StorageFull, Some(Path::new("/data/orders.ndjson")));
+        assert!(full.to_string().contains("export to /data/orders.ndjson: "), "{full}");
+        assert!(written(io::ErrorKind::BrokenPipe, None).is_broken_pipe());
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Messages that are moved from one daemon to another: what `export` wrote, `import` has go on where it stood.
 
+use std::io::BufRead;
+use std::io::BufReader;
+use std::process::Stdio;
+
 use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::fake::Answer;
 use crate::cli::fake::Fake;
+use crate::cli::fake::seriatim;
 use crate::cli::night::Daemon;
 use crate::cli::night::has;
 
@@ -220,4 +225,26 @@ fn an_export_says_what_of_its_workflows_is_not_in_it() {
     });
     let ran = fake.run(&["export", "orders"]);
     has(&ran.stderr, &["1 workflow is held by an operator", "2 workflows keep a state"]);
+}
+
+#[test]
+fn an_export_that_is_not_read_to_its_end_is_no_failure() {
+    let fake = Fake::new(|asked| match asked.line.split('?').next().unwrap_or_default() {
+        "GET /v1/queues/orders" => Answer::queue("arrival"),
+        "GET /v1/queues/orders/workflows" => Answer::json(json!({ "workflows": [] })),
+        _ => {
+            let message = |number: u64| {
+                json!({ "sequence_number": number, "status": "ready", "accepted_at": 0, "delivery_count": 0,
+                    "body_text": "x".repeat(4_096) })
+            };
+            Answer::json(json!({ "messages": (1..=100).map(message).collect::<Vec<_>>() }))
+        }
+    });
+    let mut command = seriatim(&["export", "orders"]);
+    let command = command.env("SERIATIM_URL", &fake.url).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("asked for")).read_line(&mut line).expect("a line");
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
 }
