@@ -49,12 +49,20 @@ impl BodyFields {
         fields
     }
 
+    /// Shows bytes byte for byte: as text, or as base64 where that is shorter than the text with its escapes.
+    pub fn show_raw(body: &Bytes) -> BodyFields {
+        match escaped_len(body) > body.len().div_ceil(3) * 4 {
+            true => BodyFields { body_base64: Some(BASE64.encode(body)), ..BodyFields::default() },
+            false => BodyFields::show(body, None),
+        }
+    }
+
     /// Shows bytes for who sends them on: as a JSON value only where that is written byte for byte as they are.
     pub fn show_exactly(body: &Bytes, content_type: Option<&str>) -> BodyFields {
         let shown = BodyFields::show(body, content_type);
         match &shown.body {
-            Some(value) if value.get().as_bytes() != body.as_ref() => BodyFields::show(body, None),
-            _ => shown,
+            Some(value) if value.get().as_bytes() == body.as_ref() => shown,
+            _ => BodyFields::show_raw(body),
         }
     }
 
@@ -78,6 +86,16 @@ impl BodyFields {
             _ => Err(Misuse::new("body", "is given more than once, as body, body_text or body_base64")),
         }
     }
+}
+
+/// How many bytes a text has in JSON, without its quotes.
+fn escaped_len(text: &[u8]) -> usize {
+    let len_of = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..=0x1f => 6,
+        _ => 1,
+    };
+    text.iter().map(len_of).sum()
 }
 
 /// A JSON text without its line ends, which stand only between its parts: inside a JSON text they are escaped.
@@ -116,6 +134,20 @@ mod tests {
                 let (back, _) = serde_json::from_str::<BodyFields>(&json).unwrap().read().unwrap();
                 assert_eq!(back.len(), body.len(), "{json}");
             }
+        }
+    }
+
+    #[test]
+    fn a_text_is_never_longer_in_json_than_as_base64() {
+        let escapes = "\"\\\n\r\t\u{8}\u{c}";
+        for text in ["", "plain", "\u{1}", escapes, "\u{1b}[2J caf\u{e9} \u{7f}", "\"a\" is text\n"] {
+            let body = Bytes::from(text.repeat(3));
+            let fields = BodyFields::show_raw(&body);
+            let escaped = serde_json::to_string(&text.repeat(3)).unwrap().len() - 2;
+            assert_eq!(escaped_len(&body), escaped);
+            let is_longer = escaped > body.len().div_ceil(3) * 4;
+            assert_eq!(fields.body_base64.is_some(), is_longer, "{fields:?}");
+            assert_eq!(fields.read().unwrap().0, body);
         }
     }
 

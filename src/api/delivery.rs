@@ -129,10 +129,10 @@ impl DeliveryEnvelope {
         }
     }
 
-    /// Shows the body byte for byte, as text or as base64: who reads a JSON value cannot tell how it was written.
+    /// Shows the body byte for byte, as text or, where that is shorter, as base64: who reads a JSON value cannot tell how it was written.
     #[must_use]
     pub fn with_raw_body(self, body: &Bytes) -> DeliveryEnvelope {
-        let BodyFields { body, body_text, body_base64 } = BodyFields::show(body, None);
+        let BodyFields { body, body_text, body_base64 } = BodyFields::show_raw(body);
         DeliveryEnvelope { body, body_text, body_base64, ..self }
     }
 

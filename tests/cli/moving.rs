@@ -248,3 +248,13 @@ fn an_export_that_is_not_read_to_its_end_is_no_failure() {
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), Some(0), "{ended:?}");
 }
+
+#[test]
+fn a_text_that_is_shorter_as_base64_is_exported_so_and_comes_back_byte_for_byte() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    let body = "\u{1}\u{2}\u{1b}[2J\n";
+    daemon.done(&["send", "orders", body, "--workflow", "w", "--position", "1"]);
+    assert_eq!(other.done(&["import", "orders", &daemon.export()]), "1 line: 1 accepted\n");
+    let back = other.run(&["export", "orders"]).json();
+    assert_eq!((&back[0]["body_base64"], &back[0]["body_text"]), (&json!("AQIbWzJKCg=="), &Value::Null));
+}

@@ -211,10 +211,10 @@ impl MessageEnvelope {
         reason == Some(EDITED) && self.properties.contains_key(EDITED_AS)
     }
 
-    /// Shows the body byte for byte, as text or as base64: who reads a JSON value cannot tell how it was written.
+    /// Shows the body byte for byte, as text or, where that is shorter, as base64: who reads a JSON value cannot tell how it was written.
     #[must_use]
     pub fn with_raw_body(self, body: &Bytes) -> MessageEnvelope {
-        self.with_body(BodyFields::show(body, None))
+        self.with_body(BodyFields::show_raw(body))
     }
 
     /// Shows a raw body as a JSON value where that is written byte for byte as the body is.
