@@ -137,6 +137,11 @@ impl Connection {
         !is_done && self.held.is_none() && !self.hub.is_full_of_answers()
     }
 
+    /// Whether so many answers wait to be written that nothing is read.
+    pub(crate) fn is_full_of_answers(&self) -> bool {
+        self.hub.is_full_of_answers()
+    }
+
     /// Whether more may be sent. If not, write the output; if there is none, the peer's window is closed: read on.
     pub fn has_room(&self) -> bool {
         self.hub.has_room()

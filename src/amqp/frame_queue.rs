@@ -89,6 +89,7 @@ impl FrameQueue {
         self.put(0, channel, write);
         let fits = self.bytes.len() - from <= self.frame_bytes_max;
         if !fits {
+            self.answer_bytes -= self.bytes.len() - from;
             self.bytes.truncate(from);
         }
         fits
@@ -174,6 +175,7 @@ impl FrameQueue {
         let from = self.bytes.len();
         self.put(0, channel, |out| disposition.write(out));
         if self.bytes.len() - from > self.frame_bytes_max {
+            self.answer_bytes -= self.bytes.len() - from;
             self.bytes.truncate(from);
             let shorter = Disposition { state: disposition.state.map(plain), ..disposition };
             self.put(0, channel, |out| shorter.write(out));

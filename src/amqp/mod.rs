@@ -7,7 +7,7 @@
 //!
 //! In this order: events until there are none, then the output until there is none, then wait for what comes first:
 //! bytes, the deadline, or something of the application's. A connection takes no further frame while
-//! [`ConnectionOptions::buffered_bytes_max`] of output wait, so a peer that asks and never reads stops itself. A loop that
+//! [`ConnectionOptions::buffered_bytes_max`] of answers wait to be written, so a peer that asks and never reads stops itself. A loop that
 //! reads and writes at once reads while [`Connection::may_read`]; what waits because the peer's window is closed
 //! ([`Connection::has_room`]) is no reason not to read, on the contrary.
 //!

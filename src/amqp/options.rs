@@ -39,7 +39,7 @@ pub struct ConnectionOptions {
     pub message_bytes_max: u64,
     /// How many frames of transfers a peer may send before it hears that there is room again.
     pub incoming_window: u32,
-    /// How many bytes may wait to be written.
+    /// How many bytes of messages, and as many of answers, may wait to be written.
     pub buffered_bytes_max: usize,
     /// How many bytes of messages may have come in part; one message always may.
     pub partial_bytes_max: usize,

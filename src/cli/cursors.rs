@@ -63,7 +63,7 @@ pub(crate) struct ExportCursors {
 struct UnsaidCount {
     states: u64,
     operator_holds: u64,
-    /// Workflows with more ranges settled ahead than a look shows.
+    /// Workflows with as many ranges settled ahead as a look shows, or more.
     cut: u64,
 }
 
@@ -123,7 +123,7 @@ impl UnsaidCount {
                 self.cut,
                 "has settled much ahead of missing positions",
                 "have settled much ahead of missing positions",
-                "not all of it is exported, and the rest is waited for where this is imported",
+                "what is more than is shown of it is not exported, and waited for where this is imported",
             ),
         ];
         for (count, one, many, so) in remarks.into_iter().filter(|(count, ..)| *count > 0) {
@@ -211,16 +211,13 @@ async fn missing_of(
     workflow: &WorkflowEnvelope,
 ) -> Result<Vec<(u64, u64)>, RemoteError> {
     let begin = workflow.next_position.unwrap_or(1);
-    let mut ranges = Vec::new();
-    for (from, to) in cursor.settled().map(|(from, to)| (from.max(begin), to)) {
-        if from <= to {
-            let mut there = stored_between(remote, queue, &cursor.workflow_id, (from, to)).await?;
-            there.extend(&workflow.settled_ahead);
-            there.sort_unstable();
-            ranges.extend(missing((from, to), &there));
-        }
-    }
-    Ok(ranges)
+    let settled = cursor.settled().map(|(from, to)| (from.max(begin), to));
+    let settled: Vec<(u64, u64)> = settled.filter(|(from, to)| from <= to).collect();
+    let Some(end) = settled.iter().map(|(_, to)| *to).max() else { return Ok(settled) };
+    let mut there = stored_between(remote, queue, &cursor.workflow_id, (begin, end)).await?;
+    there.extend(&workflow.settled_ahead);
+    there.sort_unstable();
+    Ok(settled.into_iter().flat_map(|range| missing(range, &there)).collect())
 }
 
 /// The positions of a range that are stored, each as a range.

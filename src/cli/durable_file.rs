@@ -21,3 +21,12 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     };
     File::open(folder)?.sync_all()
 }
+
+/// Makes a folder where none is, and its name durable: a power cut would take what is in it with the name.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)?;
+    sync_folder_of(folder)
+}

@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::io::Read;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use seriatim::Clock;
@@ -60,7 +61,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
             if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
                 continue;
             }
-            output.write(&chains.pass(message.with_exact_body()?))?;
+            output.write(&chains.pass(message.with_exact_body()?, arguments.no_dead_letters))?;
             count += 1;
         }
         progress.show(count);
@@ -138,6 +139,9 @@ impl<'a> ExportOutput<'a> {
     }
 }
 
+/// How long a message lives that has expired before it was imported.
+const SHORTEST_LIFE: Duration = Duration::from_millis(1);
+
 /// Sends the messages of an export.
 pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
@@ -188,6 +192,11 @@ struct ExportReader {
 }
 
 impl ExportReader {
+    /// Whether messages wait for those of places before theirs.
+    fn has_places(self) -> bool {
+        matches!(self.order, Some(OrderWord::Position | OrderWord::After))
+    }
+
     /// Which message one is sent after, and whether it is the first: what stood before it where it was exported is sent, too, and not
     /// what it names, if that was settled. One that the chain had not reached waits for what it names.
     fn place_of(self, message: &MessageEnvelope) -> (Option<String>, bool) {
@@ -202,8 +211,8 @@ impl ExportReader {
 }
 
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
-/// stays scheduled, and one that expires does so at its instant; one that has expired is left out. Locks, counts and
-/// attempts stay behind.
+/// stays scheduled, and one that expires does so at its instant; one that has expired is left out, unless others are behind it by their
+/// places. Locks, counts and attempts stay behind.
 fn read(line: &[u8], reading: ExportReader) -> Result<FeedLine, String> {
     if let Ok(cursor) = serde_json::from_slice::<WorkflowCursor>(line) {
         return Ok(FeedLine::Cursor(cursor));
@@ -222,6 +231,8 @@ fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelop
     // A dead letter may be one because it expired: revived, it lives as long as the queue lets it.
     let expires_at = message.expires_at.filter(|_| message.status != MessageWord::DeadLettered);
     let left = expires_at.map(|expires_at| expires_at.0.since(begins));
+    // It expires there at once, and what is behind it goes on.
+    let left = left.map(|left| if reading.has_places() { left.max(SHORTEST_LIFE) } else { left });
     if left.is_some_and(|left| left.is_zero()) {
         return Ok(None);
     }
@@ -249,8 +260,6 @@ fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelop
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const LINE: &[u8] = br#"{"queue":"orders","sequence_number":7,"workflow_id":"order-17","position":3,
@@ -294,6 +303,11 @@ mod tests {
         let message = read_message(line, at(2_000)).unwrap().unwrap();
         assert_eq!(message.time_to_live, Some(WireDuration(Duration::from_secs(3))));
         assert!(read_message(line, at(5_000)).unwrap().is_none(), "it has expired meanwhile");
+        for order in [OrderWord::Position, OrderWord::After] {
+            let late = ExportReader { order: Some(order), ..at(5_000) };
+            let message = read_message(line, late).unwrap().expect("nobody waits for its place");
+            assert_eq!(message.time_to_live.map(|left| left.0), Some(SHORTEST_LIFE));
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use seriatim::error::OpenError;
 use seriatim::store::LockFile;
 
 use crate::cli::arguments::keep::RestoreArguments;
+use crate::cli::durable_file::make_folder;
 use crate::cli::durable_file::private;
 use crate::cli::durable_file::sync_folder_of;
 use crate::cli::failure::CliFailure;
@@ -35,8 +36,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, CliFailure> {
         )));
     }
     let traces = Traces::of(&arguments.data, there.as_deref().unwrap_or(&target));
-    let made = fs::create_dir_all(&arguments.data).and_then(|()| sync_folder_of(&arguments.data));
-    made.map_err(|error| named(&arguments.data, &error))?;
+    make_folder(&arguments.data).map_err(|error| named(&arguments.data, &error))?;
     let restored = put(arguments, &target, there.as_deref(), &out);
     if restored.is_err() {
         traces.remove();
@@ -203,7 +203,9 @@ fn keep_old(place: &Path, link: impl Fn(&Path, &Path) -> io::Result<()>) -> Resu
             && let Err(error) = copy(place, &old_file)
         {
             // What there is of it would only take room, where there is not enough.
-            drop(fs::remove_file(&old_file));
+            if error.kind() != io::ErrorKind::AlreadyExists {
+                drop(fs::remove_file(&old_file));
+            }
             return Err(error.into());
         }
         sync_folder_of(place).map_err(|error| named(place, &error))?;

@@ -24,11 +24,13 @@ impl QueueLook<'_> {
             return Ok(ranges);
         }
         let mut from = record.cursor;
-        for _ in 0..limits::SETTLED_AHEAD_MAX {
+        for _ in 0..limits::SETTLED_AHEAD_LOOKS {
             let Some(mark) = self.records.mark_from(key, from)? else { break };
+            let is_full = ranges.len() == limits::SETTLED_AHEAD_MAX;
             match ranges.last_mut() {
                 // It was settled in another way than what is before it.
                 Some((_, to)) if *to + 1 == mark.from => *to = mark.to,
+                _ if is_full => break,
                 _ => ranges.push((mark.from, mark.to)),
             }
             from = mark.to + 1;

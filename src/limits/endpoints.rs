@@ -117,7 +117,7 @@ pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
 /// Transfer frames an AMQP peer may send before the window is opened again; half of it is a whole large message.
 pub const AMQP_INCOMING_WINDOW: u32 = 2_048;
 
-/// Bytes that may wait to be written to one AMQP peer: two of the largest messages of a queue with the default limit.
+/// Bytes of messages, and as many of answers, that may wait to be written to one AMQP peer: two of the largest messages of a queue with the default limit.
 pub const AMQP_BUFFERED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
 /// Bytes of messages that one AMQP peer has sent in part: clients send over all links of a connection at once, each a batch as large as

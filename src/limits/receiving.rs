@@ -21,5 +21,8 @@ pub const DEAD_LETTERS_PASSED_MAX: usize = 1_024;
 /// workflows.
 pub const SETTLED_AHEAD_MAX: usize = if cfg!(test) { 3 } else { 256 };
 
+/// How often such a look asks for what is settled next: neighbours that were settled in different ways are one range.
+pub(crate) const SETTLED_AHEAD_LOOKS: usize = 4 * SETTLED_AHEAD_MAX;
+
 /// Messages that are looked at, at a queue's head, for one that has not expired.
 pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;

@@ -72,8 +72,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) in_order: VecDeque<(u64, InOrder)>,
     /// When deliveries were last looked for that the client does not settle any more, in the clock's elapsed time.
     pub(crate) forgotten_looked_for_at: Duration,
-    /// When it began.
-    pub(crate) begun_at_ms: u64,
+    /// Since when a connection that has shown no key has had to: since it began, or there are other keys.
+    pub(crate) stranger_since_ms: u64,
     /// Since when there is no link.
     pub(crate) linkless_since_ms: u64,
     /// When the peer last took something of what waits for it.
@@ -118,7 +118,7 @@ impl ConnectionTask {
             under_way: BTreeSet::new(),
             in_order: VecDeque::new(),
             forgotten_looked_for_at: Duration::ZERO,
-            begun_at_ms: now_ms,
+            stranger_since_ms: now_ms,
             linkless_since_ms: now_ms,
             progress_at_ms: now_ms,
             bytes_given: 0,

@@ -51,7 +51,6 @@ impl ConnectionTask {
         let credit = self.amqp.credit(link) as usize;
         let has_room = self.amqp.has_room() && !self.backlogs.is_full();
         let (share, unsettled_room) = (self.backlogs.share(self.links.len()), self.unsettled_room());
-        let session_room = self.session_room(link);
         let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.is_leaving) else { return };
         if let Some(fetching) = &receiver.fetching {
             // What it has brought by then is sent, or goes back before anything else is fetched.
@@ -67,6 +66,8 @@ impl ConnectionTask {
             self.hungry.insert(link);
             return;
         }
+        let session_room = self.session_room(link);
+        let Some(receiver) = self.receiver(link) else { return };
         let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX).min(share).min(session_room);
         let may_be_settled = receiver.deletes || unsettled_room > 0;
         if !receiver.deletes {
@@ -85,7 +86,10 @@ impl ConnectionTask {
             _ if receiver.is_paused && receiver.drains => self.finish_draining(link),
             _ if receiver.is_paused => {}
             0 if receiver.drains => self.finish_draining(link),
-            0 if credit > 0 && !may_be_settled => self.pause(link, limits::SERVICE_BUS_PAUSE),
+            // What is settled by token may be settled over another connection.
+            0 if credit > 0 && (!may_be_settled || session_room == 0) => {
+                self.pause(link, limits::SERVICE_BUS_PAUSE);
+            }
             0 if credit > 0 => self.wait_for_room(link),
             0 => {}
             _ => self.fetch(link, max),

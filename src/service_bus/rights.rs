@@ -12,6 +12,7 @@ use crate::sas::Right;
 use crate::service_bus::address::EntityAddress;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Node;
@@ -99,6 +100,7 @@ impl ConnectionTask {
                 if let Some(keys) = connection_task.shared.keys.load() {
                     connection_task.grants.judge_by(&keys);
                 }
+                connection_task.stranger_since_ms = elapsed_ms(&*connection_task.shared.clock);
                 connection_task.end_unauthorized();
                 connection_task.watch_keys(changes);
             }

@@ -32,11 +32,13 @@ impl ConnectionTask {
     async fn connection_task(&mut self, stream: &mut ConnectionStream) -> io::Result<()> {
         loop {
             self.turn();
-            let had_room = self.amqp.has_room();
+            let (had_room, was_deaf) = (self.amqp.has_room(), self.amqp.is_full_of_answers());
             self.write(stream);
             self.delete_answered();
             self.delete_sent();
-            let may_go_on = !had_room && self.amqp.has_room();
+            let has_room = !had_room && self.amqp.has_room();
+            // What opens the peer's window may be heard already.
+            let may_go_on = has_room || (was_deaf && !self.amqp.is_full_of_answers());
             if may_go_on || !self.answered.is_empty() {
                 continue;
             }
@@ -183,7 +185,7 @@ impl ConnectionTask {
     /// When the connection is ended unless its client does something before, and why.
     fn forced_at(&self) -> Option<(u64, &'static str)> {
         let linkless_ms = self.linkless_since_ms + whole_millis(limits::SERVICE_BUS_LINKLESS_MAX);
-        let stranger_ms = self.begun_at_ms + whole_millis(limits::SERVICE_BUS_STRANGER_MAX);
+        let stranger_ms = self.stranger_since_ms + whole_millis(limits::SERVICE_BUS_STRANGER_MAX);
         let linkless = self.links.is_empty().then_some((linkless_ms, "it had no links for too long"));
         let stranger = self.is_stranger().then_some((stranger_ms, "it has shown no token for too long"));
         linkless.into_iter().chain(stranger).filter(|_| !self.is_closing).min()

@@ -39,7 +39,7 @@ impl ConnectionTask {
             .flat_map(|(link, receiver)| receiver.forgotten(&shared.holds, now).map(move |of| (link, of)))
             .take(limits::SERVICE_BUS_FORGOTTEN_AT_ONCE)
             .collect();
-        forgotten.into_iter().for_each(|(link, delivery)| self.settle_lost(link, delivery));
+        forgotten.into_iter().for_each(|(link, delivery)| self.settle_gone(link, delivery));
     }
 
     /// How many more messages of its session may be sent over a link. Where there is no room, it is made of what its client has settled by
@@ -58,11 +58,12 @@ impl ConnectionTask {
         let is_gone = |hold: &ClientHold| shared.holds.get(&hold.queue, hold.token).is_none();
         let gone = receiver.unsettled.iter().filter(|(_, hold)| is_gone(hold)).map(|(delivery, _)| *delivery);
         let gone: BTreeSet<DeliveryNumber> = gone.collect();
-        gone.into_iter().for_each(|delivery| self.settle_lost(link, delivery));
+        gone.into_iter().for_each(|delivery| self.settle_gone(link, delivery));
         self.receiver(link).map_or(0, |receiver| room(receiver))
     }
 
-    fn settle_lost(&mut self, link: LinkId, delivery: DeliveryNumber) {
+    /// Settles what its client can settle no more: it is settled by its token, or its lock is lost.
+    fn settle_gone(&mut self, link: LinkId, delivery: DeliveryNumber) {
         if let Some(receiver) = self.receiver(link) {
             receiver.unsettled.remove(&delivery);
         }

@@ -157,6 +157,12 @@ fn a_chain_goes_on_past_dead_letters_that_are_left_out_and_with_those_that_are_r
     let summary = other.done(&["import", "orders", &exported, "--revive-dead-letters"]);
     assert_eq!(summary, "3 lines: 3 accepted\n");
     other.complete_all(&["m2", "m3", "m4"]);
+    // What is not in the export is followed by nothing, however it is imported.
+    let without = daemon.file("without.ndjson");
+    daemon.done(&["export", "orders", "--no-dead-letters", "--output", &without]);
+    let other = Daemon::with(AFTER);
+    other.done(&["import", "orders", &without, "--revive-dead-letters"]);
+    other.complete_all(&["m4"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ from seriatim.worker import Worker
 NOT_KNOWN = [
     (504, {"status": 504, "code": "unanswered", "detail": "no answer came"}),
     (502, b"<h1>Bad Gateway</h1>"),
+    (502, {"code": 14, "message": "unavailable"}),
     (504, b""),
     (503, {"status": 503, "code": "stopped", "detail": "the engine has stopped"}),
 ]

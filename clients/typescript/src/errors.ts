@@ -64,16 +64,22 @@ const byStatus = new Map<number, typeof Refused>([
 /** After these nobody knows whether it was done: another node has not answered, or an engine has stopped that may have it in its file. */
 const notKnown = ["unanswered", "stopped"];
 /** How the codes of answers begin that are not the daemon's. */
-export const OF_PROXIES = "http_";
+const ofProxies = "http_";
 
 /** The error for a problem document (RFC 9457), which is empty where somebody between has answered. */
 export function failure(problem: Record<string, unknown>, status: number): SeriatimError {
-  const code = String(problem["code"] ?? `${OF_PROXIES}${status}`);
+  const code = String(problem["code"] ?? `${ofProxies}${status}`);
   const detail = String(problem["detail"] ?? problem["title"] ?? `the answer has the HTTP status ${status}`);
   // A proxy that fails says nothing of what was done before; with 503 it says that it has not begun.
-  const isOfFailedProxy = code.startsWith(OF_PROXIES) && status >= 500 && status !== 503;
+  const isOfFailedProxy =
+    status === 502 || status === 504 || (code.startsWith(ofProxies) && status >= 500 && status !== 503);
   if (isOfFailedProxy || notKnown.includes(code)) return new Unreachable(`${detail} (${code})`);
   const kind = byCode.get(code) ?? byStatus.get(status) ?? Refused;
   const field = problem["field"];
   return new kind(code, detail, status, field === undefined ? undefined : String(field));
+}
+
+/** Whether somebody between has refused, who knows nothing of messages. */
+export function isOfProxy(error: Refused): boolean {
+  return error.code.startsWith(ofProxies);
 }

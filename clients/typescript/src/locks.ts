@@ -5,7 +5,7 @@
 
 import { described } from "./app.js";
 import type { Delivery } from "./client.js";
-import { AlreadySettled, LockLost, NotFound, OF_PROXIES } from "./errors.js";
+import { AlreadySettled, LockLost, NotFound, isOfProxy } from "./errors.js";
 import { named } from "./message.js";
 
 /** How often is looked which locks are to be renewed: the shortest lock lasts a second. */
@@ -64,7 +64,7 @@ export class Held {
       this.#endsAt = askedAt + this.delivery.lockMs;
     } catch (error) {
       // That it was not found may also say somebody between, who knows nothing of the lock.
-      const isNotFound = error instanceof NotFound && !error.code.startsWith(OF_PROXIES);
+      const isNotFound = error instanceof NotFound && !isOfProxy(error);
       const isLost = error instanceof LockLost || error instanceof AlreadySettled || isNotFound;
       // Often enough for the time that is left, and no flood where every answer is a refusal.
       const now = this.clock();

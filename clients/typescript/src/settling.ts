@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { described, Retry } from "./app.js";
-import { AlreadySettled, LockLost, QueueFull, Refused, Unavailable } from "./errors.js";
+import { AlreadySettled, isOfProxy, LockLost, QueueFull, Refused, Unavailable } from "./errors.js";
 import type { Held } from "./locks.js";
 import { named } from "./message.js";
 
@@ -30,7 +30,7 @@ export async function settle(held: Held, wanted: Settlement, stop: AbortSignal, 
   } catch (error) {
     // After these there is nothing to say of it any more, or nobody to say it to.
     const isOver = error instanceof LockLost || error instanceof AlreadySettled || error instanceof Unavailable;
-    if (!(error instanceof Refused) || isOver) throw error;
+    if (!(error instanceof Refused) || isOver || isOfProxy(error)) throw error;
     console.error(`cannot settle ${named(held.delivery)} as its handler said: ${error.message}; it has failed`);
     const { verb, json } = failedBy(error);
     await held.delivery.settleAs(verb, json);

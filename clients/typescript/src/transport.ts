@@ -84,6 +84,8 @@ export class Transport {
         method: request.method,
         headers,
         signal,
+        // Who follows one asks something else, or asks nothing and takes the answer for its own.
+        redirect: "manual",
         ...(request.body === undefined ? {} : { body: request.body }),
       });
       status = response.status;

@@ -9,7 +9,7 @@ import { Client, NotFound, Refused, Unauthorized, Unavailable, Unreachable } fro
 // whose engine has stopped.
 const unanswered = JSON.stringify({ status: 504, code: "unanswered", detail: "no answer came" });
 const stopped = JSON.stringify({ status: 503, code: "stopped", detail: "the engine has stopped" });
-const NOT_KNOWN = [[504, unanswered], [502, "<h1>Bad Gateway</h1>"], [504, ""], [503, stopped]];
+const NOT_KNOWN = [[504, unanswered], [502, "<h1>Bad Gateway</h1>"], [502, '{"code": 14}'], [504, ""], [503, stopped]];
 
 // A story with a client of a server that answers each request with the next of the list, and then with the last again; it is told
 // the requests.
@@ -17,8 +17,8 @@ async function answering(answers, story) {
   const asked = [];
   const server = createServer((request, response) => {
     asked.push(request);
-    const [status, body] = answers.length > 1 ? answers.shift() : answers[0];
-    request.resume().on("end", () => response.writeHead(status).end(body));
+    const [status, body, headers] = answers.length > 1 ? answers.shift() : answers[0];
+    request.resume().on("end", () => response.writeHead(status, headers ?? {}).end(body));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   try {
@@ -44,6 +44,14 @@ test("what may not be asked again is said to be not known", async () => {
   const receives = (expected) => (client) => assert.rejects(client.queue("orders").receive(), expected);
   for (const answer of NOT_KNOWN) await answering([answer], receives(Unreachable));
   await answering([[503, "no server is there"]], receives(Unavailable));
+});
+
+test("who is sent elsewhere does not take the answer from there for its own", async () => {
+  const elsewhere = [302, "", { location: "/login" }];
+  await answering([elsewhere, [200, "{}"]], async (client, asked) => {
+    await assert.rejects(client.queue("orders").cancel(1), Refused);
+    assert.equal(asked.length, 1);
+  });
 });
 
 test("what somebody between answers is an error of its kind", async () => {

@@ -69,16 +69,22 @@ _BY_STATUS = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 429: Unavaila
 #: After these nobody knows whether it was done: another node has not answered, or an engine has stopped that may have it in its file.
 _NOT_KNOWN = ("unanswered", "stopped")
 #: How the codes of answers begin that are not the daemon's.
-OF_PROXIES = "http_"
+_OF_PROXIES = "http_"
 
 
 def failure(problem: Mapping[str, Any], status: int) -> SeriatimError:
     """The exception for a problem document (RFC 9457), which is empty where somebody between has answered."""
-    code = str(problem.get("code") or f"{OF_PROXIES}{status}")
+    code = str(problem.get("code") or f"{_OF_PROXIES}{status}")
     detail = str(problem.get("detail") or problem.get("title") or f"the answer has the HTTP status {status}")
     # A proxy that fails says nothing of what was done before; with 503 it says that it has not begun.
-    if code in _NOT_KNOWN or (code.startswith(OF_PROXIES) and status >= 500 and status != 503):
+    is_of_proxy = status in (502, 504) or (code.startswith(_OF_PROXIES) and status >= 500 and status != 503)
+    if code in _NOT_KNOWN or is_of_proxy:
         return Unreachable(f"{detail} ({code})")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status) or Refused
     field = problem.get("field")
     return kind(code, detail, status, None if field is None else str(field))
+
+
+def is_of_proxy(error: Refused) -> bool:
+    """Whether somebody between has refused, who knows nothing of messages."""
+    return error.code.startswith(_OF_PROXIES)

@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Union
 
 from seriatim.app import Context
 from seriatim.client import Delivery
-from seriatim.errors import OF_PROXIES, AlreadySettled, LockLost, NotFound
+from seriatim.errors import AlreadySettled, LockLost, NotFound, is_of_proxy
 from seriatim.outcome import described
 
 logger = logging.getLogger("seriatim")
@@ -88,8 +88,7 @@ class Held:
 
 def _is_over(error: Exception) -> bool:
     """Whether the daemon says that the lock is over; that it was not found may also say somebody between, who knows nothing of it."""
-    is_of_proxy = isinstance(error, NotFound) and error.code.startswith(OF_PROXIES)
-    return isinstance(error, (LockLost, AlreadySettled, NotFound)) and not is_of_proxy
+    return isinstance(error, (LockLost, AlreadySettled, NotFound)) and not is_of_proxy(error)
 
 
 class Locks:

@@ -31,7 +31,8 @@ class Program:
     def __init__(self, app: App, concurrency: Optional[int] = None) -> None:
         self._app = app
         self._loop = Loop()
-        self._pool = ThreadPoolExecutor(concurrency or IN_FLIGHT_MAX, thread_name_prefix="seriatim")
+        threads = IN_FLIGHT_MAX if concurrency is None else concurrency
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="seriatim")
         self._lock = threading.Lock()
         self._output = -1
 
@@ -42,7 +43,15 @@ class Program:
         sys.stdout = sys.stderr
         with self._pool:
             for line in sys.stdin.buffer:
-                self._pool.submit(self._serve, load(line))
+                self._submit(load(line))
+
+    def _submit(self, request: Dict[str, Any]) -> None:
+        try:
+            self._pool.submit(self._serve, request)
+        except RuntimeError:
+            # There is no room for one more thread. It waits for one of those that there are.
+            if not self._pool._threads:
+                raise
 
     def _serve(self, request: Dict[str, Any]) -> None:
         try:

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from seriatim import requests
-from seriatim.errors import AlreadySettled, LockLost, QueueFull, Refused, Unavailable
+from seriatim.errors import AlreadySettled, LockLost, QueueFull, Refused, Unavailable, is_of_proxy
 from seriatim.locks import Held
 from seriatim.outcome import Outcome, Retry, described
 from seriatim.requests import Request
@@ -39,7 +39,7 @@ def settle(held: Held, wanted: Request[Any], stop: threading.Event) -> None:
         try:
             _settle_with_room(held, wanted, stop)
         except Refused as refused:
-            if isinstance(refused, _OVER):
+            if isinstance(refused, _OVER) or is_of_proxy(refused):
                 raise
             logger.warning("cannot settle %r as its handler said: %s; it has failed", held.delivery, refused)
             held.delivery._transport.call(ending(held, Retry(described(refused))))
