@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs every test that looks for loss, doubling or overtaking, and says what each has tried.
 
-Usage: python3 tests/reliability/run.py [--long FACTOR] [--write docs/reliability.md] [NAME ...]
+Usage: python3 tests/reliability/run.py [--long FACTOR] [--share PARTS] [--write docs/reliability.md] [NAME ...]
 
 Each test prints lines that begin with `reliability:`; they are collected here. `--long 10` tries ten times as much as
-every run does. With `--write`, the block of figures of the document is replaced. Exits with 1 when a test fails.
+every run does, and `--share 2` a half of it. With `--write`, the block of figures of the document is replaced. Exits with 1 when a test fails.
 """
 import argparse
 import json
@@ -49,19 +49,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *[name for name, _, _ in TESTS]])
     parser.add_argument("--long", type=int, default=1, metavar="FACTOR")
+    parser.add_argument("--share", type=int, default=1, metavar="PARTS")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args()
+    if arguments.write and arguments.share > 1:
+        sys.exit("--write: the document shows what is tried in full, so leave --share out")
     if arguments.write and changed(arguments.write):
         sys.exit("--write: there are changes that are not committed, so the figures would be of no commit")
     rows, failed = [], []
     for name, test, volumes in TESTS:
         if arguments.names and name not in arguments.names:
             continue
-        found, passed = run(test, {key: str(value * arguments.long) for key, value in volumes.items()})
+        tried = {key: str(value * arguments.long // arguments.share) for key, value in volumes.items()}
+        found, passed = run(test, tried)
         rows += found
         if not passed:
             failed.append(name)
-    table = figures(rows, arguments.long)
+    table = figures(rows, arguments.long, arguments.share)
     print("\n" + table)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
@@ -102,11 +106,12 @@ def changed(path):
     return any((ROOT / line[3:]).resolve() != path.resolve() for line in lines)
 
 
-def figures(rows, factor):
+def figures(rows, factor, parts):
     """The table of what was tried."""
     commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     where = f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, seriatim {commit or 'without history'}"
     volume = "What every run tries" if factor == 1 else f"{factor} times what every run tries"
+    volume += f", one part of {parts}" if parts > 1 else ""
     lines = [f"{volume}, {time.strftime('%Y-%m-%d')}; {where}.", "", "| test | tried | seconds | failures |", "|---|---|---:|---:|"]
     for row in rows:
         if "skipped" in row:
