@@ -7,6 +7,7 @@ use seriatim::api::OperateRequest;
 use seriatim::api::RefusedWorkflow;
 use seriatim::api::WorkflowFilter;
 use seriatim::remote::Remote;
+use seriatim::remote::RemoteError;
 
 use crate::cli::arguments::operate::BulkArguments;
 use crate::cli::arguments::operate::FilterArguments;
@@ -21,6 +22,7 @@ use crate::cli::operator_call::OperatorCall;
 use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
+use crate::cli::shell;
 use crate::cli::word::counted;
 
 /// Codes of what is refused because a workflow does not need it.
@@ -118,14 +120,20 @@ impl<'a> Bulk<'a> {
         let mut after = self.after.clone();
         loop {
             let page = self.page(dry_run, after.clone()).await.inspect_err(|_| {
-                let after = after.as_deref().unwrap_or_default();
-                remark(format!(
-                    "{} were done, and perhaps some after '{after}': look at those before you go on with --after \
-                     '{after}'",
-                    summary.done
-                ));
+                if !dry_run {
+                    let go_on = shell::after(after.as_deref().unwrap_or_default());
+                    let done = summary.done;
+                    remark(format!(
+                        "{done} were done, and perhaps some behind: look at those before you go on with {go_on}"
+                    ));
+                }
             })?;
             summary.add(&page);
+            if let Some(unknown) = page.refused.iter().find(|refused| refused.error.is_unanswered()) {
+                let what = format!("{} {}", self.act.verb.verb.as_str(), unknown.workflow_id);
+                let problem = RemoteError::Problem(Box::new(unknown.error.clone()));
+                return Err(CliFailure::to(what)(problem));
+            }
             let refused = page.refused.iter().filter(|refused| !is_idle(refused));
             for refused in refused.filter(|_| pass.names_refused()) {
                 self.refuse(refused, out)?;

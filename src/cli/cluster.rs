@@ -9,6 +9,7 @@ use crate::cli::arguments::operate::ClusterVerb;
 use crate::cli::arguments::operate::ClusterVerbArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
+use crate::cli::failure::unless_cut_off;
 use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
 use crate::cli::word::counted;
@@ -20,7 +21,8 @@ pub(crate) async fn run(arguments: ClusterVerbArguments) -> Result<bool, CliFail
     match arguments.what.unwrap_or(ClusterVerb::Status) {
         ClusterVerb::Status => {
             let view = remote.cluster().await.map_err(CliFailure::to("look at the cluster"))?;
-            print(&view, &out)
+            unless_cut_off(print(&view, &out))?;
+            Ok(is_well(&view))
         }
         ClusterVerb::Drain { node, undo } => {
             let drained = remote.drain_node(&node, undo).await;
@@ -47,7 +49,7 @@ pub(crate) async fn run(arguments: ClusterVerbArguments) -> Result<bool, CliFail
     }
 }
 
-fn print(view: &ClusterView, out: &Stdout) -> Result<bool, CliFailure> {
+fn print(view: &ClusterView, out: &Stdout) -> Result<(), CliFailure> {
     out.json(view)?;
     let mut nodes = TextTable::new(&["node", ">partitions", "", "problem"]);
     for NodeView { node, drains, owned, problem, stopped, .. } in &view.nodes {
@@ -84,8 +86,12 @@ fn print(view: &ClusterView, out: &Stdout) -> Result<bool, CliFailure> {
         out.say(format!("PROBLEM: {problem}"))?;
     }
     out.say(format!("\n{nodes}\n{partitions}"))?;
-    let is_well = |node: &NodeView| node.problem.is_none() && node.stopped.is_empty();
-    let are_well = view.nodes.iter().all(is_well);
+    Ok(())
+}
+
+/// Whether all that a cluster should have is there.
+fn is_well(view: &ClusterView) -> bool {
+    let are_well = view.nodes.iter().all(|node| node.problem.is_none() && node.stopped.is_empty());
     let are_owned = view.partitions.iter().all(|partition| partition.owner.is_some());
-    Ok(view.problem.is_none() && are_well && are_owned)
+    view.problem.is_none() && are_well && are_owned
 }

@@ -1,6 +1,7 @@
 //! `seriatim definitions`: what is loaded, loading again, pausing handlers.
 
 use serde_json::json;
+use seriatim::api::DefinitionPage;
 use seriatim::api::views::DefinitionView;
 use seriatim::api::views::SourceView;
 
@@ -8,6 +9,7 @@ use crate::cli::arguments::look::DefinitionsArguments;
 use crate::cli::arguments::look::DefinitionsVerb;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
+use crate::cli::failure::unless_cut_off;
 use crate::cli::moment::LocalTime;
 use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
@@ -20,16 +22,13 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, CliFail
     match arguments.what.unwrap_or(DefinitionsVerb::List) {
         DefinitionsVerb::List => {
             let page = remote.definitions().await.map_err(CliFailure::to("list the definitions"))?;
-            let is_good = print(&page.definitions, &out)?;
-            let Some(problem) = &page.problem else { return Ok(is_good) };
-            out.json(&json!({ "problem": problem }))?;
-            out.say(format!("the files as they are now are not in use:\n{problem}"))?;
-            Ok(false)
+            unless_cut_off(print_page(&page, &out))?;
+            Ok(are_good(&page.definitions) && page.problem.is_none())
         }
         DefinitionsVerb::Reload => {
             let definitions = remote.reload().await.map_err(CliFailure::to("load the definitions again"))?;
-            out.say("the definitions are loaded again")?;
-            print(&definitions, &out)
+            unless_cut_off(print_loaded(&definitions, &out))?;
+            Ok(are_good(&definitions))
         }
         DefinitionsVerb::Pause { queue } => {
             remote.pause(&queue).await.map_err(CliFailure::to(format!("pause {queue}")))?;
@@ -46,7 +45,21 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, CliFail
     }
 }
 
-fn print(definitions: &[DefinitionView], out: &Stdout) -> Result<bool, CliFailure> {
+fn print_page(page: &DefinitionPage, out: &Stdout) -> Result<(), CliFailure> {
+    print(&page.definitions, out)?;
+    if let Some(problem) = &page.problem {
+        out.json(&json!({ "problem": problem }))?;
+        out.say(format!("the files as they are now are not in use:\n{problem}"))?;
+    }
+    Ok(())
+}
+
+fn print_loaded(definitions: &[DefinitionView], out: &Stdout) -> Result<(), CliFailure> {
+    out.say("the definitions are loaded again")?;
+    print(definitions, out)
+}
+
+fn print(definitions: &[DefinitionView], out: &Stdout) -> Result<(), CliFailure> {
     let present = LocalTime::here();
     let mut table = TextTable::new(&["queue", "file", "handlers", ">schedules", "loaded", "", "problem"]);
     for definition in definitions {
@@ -71,7 +84,12 @@ fn print(definitions: &[DefinitionView], out: &Stdout) -> Result<bool, CliFailur
         true => out.say("there are no definitions")?,
         false => out.say(table.to_string())?,
     }
-    Ok(definitions.iter().all(|definition| problem(definition).is_none()))
+    Ok(())
+}
+
+/// Whether none has a problem.
+fn are_good(definitions: &[DefinitionView]) -> bool {
+    definitions.iter().all(|definition| problem(definition).is_none())
 }
 
 /// What is wrong with a file, or with the source it names.

@@ -183,6 +183,10 @@ impl LineFeed {
         while let Some((number, set)) = set.next().await {
             match set {
                 Ok(()) => summary.cursors += 1,
+                // Nothing is sent before it is known: what stands behind it might wait for what was settled.
+                Err(error) if error.problem().is_none_or(Problem::is_unanswered) => {
+                    return Err(not_known(number, number, summary, error));
+                }
                 Err(RemoteError::Problem(problem)) => self.refuse(number, &problem, summary)?,
                 Err(error) => return Err(CliFailure::to("say where a workflow stands")(error)),
             }
@@ -251,8 +255,10 @@ impl LineFeed {
         while tries < limits::FEED_RETRIES_MAX && answers.iter().find_map(not_answered).is_none() {
             let again: Vec<usize> =
                 (0..answers.len()).filter(|&at| refused_for_now(&answers[at]).is_some()).collect();
-            let seconds = again.iter().filter_map(|&at| refused_for_now(&answers[at])?.retry_after_seconds);
-            let Some(seconds) = seconds.max() else { break };
+            let refused = again.iter().filter_map(|&at| refused_for_now(&answers[at]));
+            let Some(seconds) = refused.map(|problem| problem.retry_after_seconds.unwrap_or(1)).max() else {
+                break;
+            };
             tries = if again.len() < waited_for { 1 } else { tries + 1 };
             waited_for = again.len();
             let wait_time = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
@@ -260,8 +266,17 @@ impl LineFeed {
                 break;
             }
             let messages = again.iter().map(|&at| batch.messages[at].clone()).collect();
-            for (at, answer) in again.into_iter().zip(self.send_once(messages).await?) {
-                answers[at] = answer;
+            // What was accepted before stays accepted, whatever becomes of these.
+            let of_all = |error: RemoteError| {
+                let problem = match error {
+                    RemoteError::Problem(problem) => problem,
+                    error => Box::new(Problem::new("unanswered", error.to_string())),
+                };
+                vec![Err(problem); again.len()]
+            };
+            let answered = self.send_once(messages).await.unwrap_or_else(of_all);
+            for (at, answer) in again.iter().zip(answered) {
+                answers[*at] = answer;
             }
         }
         Ok(answers)
@@ -270,7 +285,7 @@ impl LineFeed {
     async fn send_once(&self, messages: Vec<SendEnvelope>) -> Result<BatchAnswers, RemoteError> {
         match self.remote.send_in_order(&self.queue, &messages).await {
             // The whole request came too early, or was not answered: so is it with each of its messages.
-            Err(RemoteError::Problem(problem)) if problem.may_come_again() => {
+            Err(RemoteError::Problem(problem)) if is_for_now(&problem) || problem.is_unanswered() => {
                 Ok(vec![Err(problem); messages.len()])
             }
             // Nothing can become of the lines that follow either.
@@ -287,7 +302,7 @@ impl LineFeed {
 
     fn refuse(&self, number: u64, problem: &Problem, summary: &mut FeedSummary) -> Result<(), CliFailure> {
         summary.refused += 1;
-        if problem.retry_after_seconds.is_some() {
+        if is_for_now(problem) {
             summary.first_without_room = Some(summary.goes_on_at(number));
         }
         remark(format!("line {number}: {} ({})", without_place(&problem.detail), problem.code));
@@ -309,10 +324,17 @@ pub(crate) fn why_unread(error: &serde_json::Error) -> String {
     plain(error)
 }
 
+/// The code of what a daemon did not wait for any longer.
+const TOO_SLOW: &str = "too_slow";
+
 /// Why a message was refused, if it may be sent again. Of a daemon of an older version, one whose engine has stopped says so, too.
 fn refused_for_now(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Problem> {
-    let refused = answer.as_ref().err().map(Box::as_ref);
-    refused.filter(|problem| problem.retry_after_seconds.is_some() && !problem.is_unanswered())
+    answer.as_ref().err().map(Box::as_ref).filter(|problem| is_for_now(problem))
+}
+
+/// Whether the same may be accepted later: there is no room yet, or it came too slowly, and was not taken.
+fn is_for_now(problem: &Problem) -> bool {
+    (problem.retry_after_seconds.is_some() || problem.code == TOO_SLOW) && !problem.is_unanswered()
 }
 
 /// Whether what is sent later is handled later, so that no line may be left behind. Where the order is not known it is taken to be so.

@@ -7,6 +7,7 @@ use crate::cli::failure::CANNOT_RUN;
 use crate::cli::failure::CliFailure;
 use crate::cli::insistence::asked_again;
 use crate::cli::out::remark;
+use crate::cli::shell;
 
 /// Whether somebody wants to stop.
 pub(crate) struct Interrupt {
@@ -48,7 +49,7 @@ pub(crate) fn check_counted(after: Option<&str>) -> Result<(), CliFailure> {
 
 /// Says of what ended before its end where to go on.
 pub(crate) fn check_finished(after: Option<&str>) -> Result<(), CliFailure> {
-    let refusal = |after| format!("go on: interrupted; go on with --after '{after}'");
+    let refusal = |after| format!("go on: interrupted; go on with {}", shell::after(after));
     after.map_or(Ok(()), |after| Err(CliFailure::Refused(refusal(after))))
 }
 

@@ -51,6 +51,7 @@ mod schedule;
 mod send;
 mod serve;
 mod settle;
+mod shell;
 mod show;
 mod show_history;
 mod show_message;

@@ -7,6 +7,7 @@ use seriatim::queue::HoldKind;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::moment::LocalTime;
+use crate::cli::shell::quoted;
 
 /// One line that says what happens by itself, and one for each command that would help.
 pub(crate) fn describe(
@@ -118,15 +119,6 @@ fn missing(gap: Option<&GapView>) -> String {
     }
 }
 
-/// As a shell reads it back: workflow IDs may hold anything.
-fn quoted(text: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
-    match text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -185,11 +177,5 @@ mod tests {
                 "next: its first message goes to the next receiver, when the rate allows it: 1970-01-01T00:00:19+00:00 (in 19s)"
             ]
         );
-    }
-
-    #[test]
-    fn a_workflow_id_is_quoted_for_the_shell() {
-        assert_eq!(quoted("orders/4711"), "orders/4711");
-        assert_eq!(quoted("orders/it's $HOME"), "'orders/it'\\''s $HOME'");
     }
 }

@@ -71,6 +71,8 @@ async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Re
     match (&received.run, arguments.complete) {
         (Some(run), false) if unread.is_empty() => {
             let completed = read.len();
+            // As a queue of a topic stands in a path.
+            let queue = queue.replace('/', "%2F");
             let request = format!("/v1/queues/{queue}/runs/{run}/settle with {{\"completed\":{completed}}}");
             remark(format!("no verb settles a run: POST {request} completes it"));
             return Ok(true);
@@ -141,7 +143,8 @@ async fn complete_all(
         let Some(problem) = &result.error else { continue };
         all_completed = false;
         let (delivery, detail, code) = (&result.delivery, &problem.detail, &problem.code);
-        remark(format!("{delivery} was not completed, and is offered again: {detail} ({code})"));
+        let so = if code == "delivery_settled" { "is settled already" } else { "is offered again" };
+        remark(format!("{delivery} was not completed, and {so}: {detail} ({code})"));
     }
     Ok(all_completed)
 }

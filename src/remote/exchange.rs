@@ -87,7 +87,9 @@ impl<'r> RemoteCall<'r> {
         body: impl Into<Bytes>,
     ) -> Result<RemoteCall<'r>, Misuse> {
         self.body = body.into();
-        self.header(header::CONTENT_TYPE.as_str(), Some(content_type))
+        // As long as the daemon waits for it on a slow line.
+        let slowest = Duration::from_secs((self.body.len() / limits::HTTP_BODY_RATE_MIN) as u64);
+        self.waiting(slowest).header(header::CONTENT_TYPE.as_str(), Some(content_type))
     }
 
     /// Sends a value as JSON.
@@ -98,7 +100,7 @@ impl<'r> RemoteCall<'r> {
 
     /// Waits longer, by what the daemon was asked to wait itself.
     pub(crate) fn waiting(mut self, more: Duration) -> RemoteCall<'r> {
-        self.time_limit = self.time_limit.map(|time_limit| time_limit + more);
+        self.time_limit = self.time_limit.map(|time_limit| time_limit.saturating_add(more));
         self
     }
 

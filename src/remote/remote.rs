@@ -69,7 +69,7 @@ impl Remote {
         let url = url.trim_end_matches('/');
         let wrong = || Misuse::new("url", format!("{url:?} is not like http://127.0.0.1:7700"));
         let uri: Uri = url.parse().map_err(|_| wrong())?;
-        if uri.query().is_some() || uri.host().is_none_or(str::is_empty) {
+        if uri.query().is_some() || url.contains('#') || uri.host().is_none_or(str::is_empty) {
             return Err(wrong());
         }
         let connector = match uri.scheme_str() {

@@ -68,6 +68,7 @@ fn definitions_show_why_the_files_are_not_in_use() {
     let ran = fake.run(&["definitions"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("not in use:\norders.toml:3:8: there is no program `x`"), "{ran:?}");
+    assert_eq!(fake.run_unread(&["definitions"]), Some(1), "although nobody reads it");
 }
 
 #[test]

@@ -264,3 +264,24 @@ fn a_text_that_is_shorter_as_base64_is_exported_so_and_comes_back_byte_for_byte(
     let back = other.run(&["export", "orders"]).json();
     assert_eq!((&back[0]["body_base64"], &back[0]["body_text"]), (&json!("AQIbWzJKCg=="), &Value::Null));
 }
+
+#[test]
+fn an_import_stops_at_a_workflow_of_which_it_is_not_known_whether_it_was_set() {
+    let fake = Fake::new(|asked| match asked.line.split('?').next().unwrap_or_default() {
+        "GET /v1/queues/new" => Answer::queue("position"),
+        "GET /v1/queues/new/workflow" => Answer::problem(404, "workflow_not_found", "nothing is known of it"),
+        "POST /v1/queues/new/workflow/void" => Answer::problem(504, "unanswered", "no answer came"),
+        line if line.starts_with("POST /v1/queues/new/workflow/") => {
+            Answer::json(json!({ "effect": "held" }))
+        }
+        _ => Answer::json(json!({ "messages": [] })),
+    });
+    let lines = "{\"workflow_id\":\"w\",\"next_position\":3}\n";
+    let message = json!({ "queue": "old", "sequence_number": 7, "status": "ready", "workflow_id": "w", "position": 3,
+        "delivery_count": 0, "accepted_at": 1, "body": 1 });
+    let ran = fake.run_with(&["import", "new"], &format!("{lines}{message}\n"));
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --from-line 1"), "{ran:?}");
+    let sent = "POST /v1/queues/new/messages";
+    assert!(fake.asked().iter().all(|asked| !asked.line.starts_with(sent)), "nothing is sent behind it");
+}

@@ -176,6 +176,14 @@ fn work_goes_on_when_nobody_reads_what_is_printed_of_it() {
 }
 
 #[test]
+fn what_is_only_counted_is_not_said_to_be_done_when_the_daemon_fails() {
+    let fake = Fake::new(|_| Answer::problem(503, "unavailable", "the partition answers nobody yet"));
+    let ran = fake.run(&["retry", "orders", "--all", "--dry-run"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(!ran.stderr.contains("were done"), "{ran:?}");
+}
+
+#[test]
 fn what_is_received_and_read_by_nobody_is_given_back_and_not_completed() {
     let answer = |run: Option<&str>| {
         let taken = |number: u64| json!({ "queue": "orders", "sequence_number": number, "delivery_count": 1, "delivery": format!("d-{number}"), "body_text": "x" });
@@ -303,7 +311,7 @@ fn an_interrupted_run_says_where_to_go_on() {
     });
     let ran = fake.run(&["hold", "orders", "--all", "--yes"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("go on with --after 'order 17'"), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --after='order 17'"), "{ran:?}");
     let fake = three_pages();
     let ran = fake.run(&["hold", "orders", "--all", "--yes", "--after", "d"]);
     assert_eq!((ran.code, fake.asked().len()), (Some(0), 1), "{ran:?}");
@@ -353,7 +361,7 @@ fn endless_dead_letters(asker: Arc<OnceLock<Pid>>) -> Fake {
 fn an_interrupted_count_redrives_nothing() {
     for (how, complaint) in [
         (&[][..], "interrupted while counting; nothing was changed"),
-        (&["--dry-run"], "interrupted; go on with --after '"),
+        (&["--dry-run"], "interrupted; go on with --after="),
     ] {
         let asker = Arc::new(OnceLock::new());
         let fake = endless_dead_letters(asker.clone());

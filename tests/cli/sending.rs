@@ -216,16 +216,14 @@ fn an_input_that_cannot_be_read_further_says_what_became_of_its_lines_and_where_
     assert!(said[1].starts_with("seriatim: cannot read the input: line 2 has more than "), "{ran:?}");
 }
 
-#[test]
-fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
+/// A file of three lines is sent to a daemon that gives up at the second with a problem, once.
+fn assert_sent_again_in_order(problem: Value) {
     let gave_up = AtomicUsize::new(0);
     let fake = Fake::new(move |asked| {
         let mut answers = String::new();
         for (at, line) in asked.lines().iter().enumerate() {
             if line["body"] == 2 && gave_up.fetch_add(1, Ordering::Relaxed) == 0 {
-                let mut busy = problem(503, "busy", "too many bodies are being read at once");
-                busy["retry_after_seconds"] = json!(0);
-                answers += &format!("{}\n", json!({ "line": at + 1, "error": busy }));
+                answers += &format!("{}\n", json!({ "line": at + 1, "error": problem }));
                 break;
             }
             answers += "{\"sequence_number\":1}\n";
@@ -241,6 +239,40 @@ fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
         fake.asked().iter().flat_map(Asked::lines).map(|line| line["body"].clone()).collect();
     let again = sent.iter().filter(|body| **body == json!(1)).count();
     assert_eq!(again, 1, "what was taken is not sent again: {sent:?}");
+}
+
+#[test]
+fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
+    let mut busy = problem(503, "busy", "too many bodies are being read at once");
+    busy["retry_after_seconds"] = json!(0);
+    assert_sent_again_in_order(busy);
+}
+
+#[test]
+fn lines_behind_the_one_that_came_too_slowly_are_sent_again() {
+    assert_sent_again_in_order(problem(408, "too_slow", "it came too slowly"));
+}
+
+#[test]
+fn what_was_accepted_before_a_retry_broke_is_not_sent_again() {
+    let calls = AtomicUsize::new(0);
+    let fake = Fake::new(move |asked| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
+            full["retry_after_seconds"] = json!(0);
+            answer_lines(asked, |at, _| match at {
+                2 => json!({ "error": full }),
+                _ => json!({ "sequence_number": 1, "status": "accepted" }),
+            })
+        }
+        _ => Answer::garbage(502),
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("lines");
+    std::fs::write(&path, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n").expect("it can be written");
+    let ran = fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --from-line 3"), "{ran:?}");
 }
 
 #[test]
