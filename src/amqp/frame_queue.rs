@@ -8,6 +8,7 @@ use crate::amqp::error::AmqpError;
 use crate::amqp::frame::HEADER_BYTES;
 use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::transfer::Disposition;
+use crate::limits::AMQP_IDLE_OUTPUT_BYTES_MAX;
 
 /// Frames in the order in which they are written.
 #[derive(Debug)]
@@ -24,9 +25,6 @@ pub(crate) struct FrameQueue {
     /// The most bytes that have waited since the room for them was given up.
     most: usize,
 }
-
-/// How much room is kept when nothing waits: thousands of connections that say nothing need no more.
-const IDLE_BYTES_MAX: usize = 64 * 1024;
 
 impl FrameQueue {
     pub(crate) fn new(frame_bytes_max: usize) -> FrameQueue {
@@ -52,7 +50,7 @@ impl FrameQueue {
 
     /// Gives up the room of what was written, if nothing waits.
     pub(crate) fn shrink(&mut self) {
-        if self.bytes.is_empty() && self.most > IDLE_BYTES_MAX {
+        if self.bytes.is_empty() && self.most > AMQP_IDLE_OUTPUT_BYTES_MAX {
             (self.bytes, self.most) = (BytesMut::new(), 0);
         }
     }
@@ -89,10 +87,15 @@ impl FrameQueue {
         self.put(0, channel, write);
         let fits = self.bytes.len() - from <= self.frame_bytes_max;
         if !fits {
-            self.answer_bytes -= self.bytes.len() - from;
-            self.bytes.truncate(from);
+            self.take_back(from);
         }
         fits
+    }
+
+    /// Takes back the last frame, which begins there.
+    fn take_back(&mut self, from: usize) {
+        self.answer_bytes -= self.bytes.len() - from;
+        self.bytes.truncate(from);
     }
 
     fn put(&mut self, kind: u8, channel: u16, write: impl FnOnce(&mut BytesMut)) {
@@ -175,8 +178,7 @@ impl FrameQueue {
         let from = self.bytes.len();
         self.put(0, channel, |out| disposition.write(out));
         if self.bytes.len() - from > self.frame_bytes_max {
-            self.answer_bytes -= self.bytes.len() - from;
-            self.bytes.truncate(from);
+            self.take_back(from);
             let shorter = Disposition { state: disposition.state.map(plain), ..disposition };
             self.put(0, channel, |out| shorter.write(out));
         }

@@ -120,6 +120,9 @@ pub const AMQP_INCOMING_WINDOW: u32 = 2_048;
 /// Bytes of messages, and as many of answers, that may wait to be written to one AMQP peer: two of the largest messages of a queue with the default limit.
 pub const AMQP_BUFFERED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
+/// Room that is kept for what is to be written to one AMQP peer when nothing is: thousands of connections that say nothing need no more.
+pub const AMQP_IDLE_OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
 /// Bytes of messages that one AMQP peer has sent in part: clients send over all links of a connection at once, each a batch as large as
 /// a message may be, and this is thirty of those.
 pub const AMQP_PARTIAL_BYTES_MAX: usize = 32 * 1024 * 1024;

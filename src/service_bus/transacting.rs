@@ -180,26 +180,20 @@ impl ConnectionTask {
             let part = TransactionPart::Settle(hold, settlement);
             self.transactions.add(&transaction, now_ms, (vec![part], bytes))
         });
+        // With either answer the delivery is settled for its client, which still has the message.
+        let shared = self.shared.clone();
+        if let Some(receiver) = self.receiver(link) {
+            receiver.note_in_transaction(delivery, &shared.holds);
+        }
         match added {
             Ok(()) => {
-                let shared = self.shared.clone();
-                if let Some(receiver) = self.receiver(link) {
-                    receiver.note_in_transaction(delivery, &shared.holds);
-                }
                 if !settled {
                     let outcome = DeliveryOutcome::InTransaction(transaction, Box::new(echo(&outcome)));
                     self.amqp.settle(link, delivery, outcome);
                 }
                 self.note_settled(link);
             }
-            Err(refusal) => {
-                // With that the delivery is settled for its client, which still has the message.
-                let shared = self.shared.clone();
-                if let Some(receiver) = self.receiver(link) {
-                    receiver.note_in_transaction(delivery, &shared.holds);
-                }
-                self.refuse_delivery(link, (delivery, settled), refusal);
-            }
+            Err(refusal) => self.refuse_delivery(link, (delivery, settled), refusal),
         }
     }
 }

@@ -23,6 +23,29 @@ fn answer_lines(asked: &Asked, answer: impl Fn(usize, &Value) -> Value) -> Answe
     Answer::text(answers.collect::<String>())
 }
 
+/// A queue has no room, and may be asked again at once.
+fn full() -> Value {
+    let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
+    full["retry_after_seconds"] = json!(0);
+    full
+}
+
+/// Accepts every line but those for which there is no room.
+fn answer_full(asked: &Asked, has_none: impl Fn(usize, &Value) -> bool) -> Answer {
+    answer_lines(asked, |at, line| match has_none(at, line) {
+        true => json!({ "error": full() }),
+        false => json!({ "sequence_number": 1, "status": "accepted" }),
+    })
+}
+
+/// Sends three lines from a file, which is read in one batch.
+fn send_three(fake: &Fake) -> Ran {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("lines");
+    std::fs::write(&path, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n").expect("it can be written");
+    fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"])
+}
+
 #[test]
 fn a_message_is_sent_with_everything_that_was_said_of_it() {
     let fake = Fake::new(accept);
@@ -140,14 +163,7 @@ fn a_line_that_is_no_message_is_named_and_the_others_are_sent() {
 fn what_the_daemon_has_no_room_for_is_sent_again() {
     let calls = AtomicUsize::new(0);
     let fake = Fake::new(move |asked| match calls.fetch_add(1, Ordering::Relaxed) {
-        0 => {
-            let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
-            full["retry_after_seconds"] = json!(0);
-            answer_lines(asked, |at, _| match at {
-                1 => json!({ "error": full }),
-                _ => json!({ "sequence_number": 1, "status": "accepted" }),
-            })
-        }
+        0 => answer_full(asked, |at, _| at == 1),
         _ => accept(asked),
     });
     let ran = fake.run_with(&["send", "q", "--ndjson"], "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n");
@@ -162,14 +178,7 @@ fn what_the_daemon_has_no_room_for_is_sent_again() {
 
 #[test]
 fn a_feed_that_finds_no_room_stops_so_that_no_line_overtakes_another() {
-    let fake = Fake::new(|asked| {
-        let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
-        full["retry_after_seconds"] = json!(0);
-        answer_lines(asked, |_, line| match line["body"] == 2 {
-            true => json!({ "error": full }),
-            false => json!({ "sequence_number": 1, "status": "accepted" }),
-        })
-    });
+    let fake = Fake::new(|asked| answer_full(asked, |_, line| line["body"] == 2));
     let input = format!("{{\"body\":1}}\n{{\"body\":2}}\n{}", "{\"body\":3}\n".repeat(3_000));
     let ran = fake.run_with(&["send", "q", "--ndjson"], &input);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
@@ -230,10 +239,7 @@ fn assert_sent_again_in_order(problem: Value) {
         }
         Answer::text(answers)
     });
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("lines");
-    std::fs::write(&path, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n").expect("it can be written");
-    let ran = fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"]);
+    let ran = send_three(&fake);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 lines: 3 accepted\n"), "{ran:?}");
     let sent: Vec<Value> =
         fake.asked().iter().flat_map(Asked::lines).map(|line| line["body"].clone()).collect();
@@ -257,20 +263,10 @@ fn lines_behind_the_one_that_came_too_slowly_are_sent_again() {
 fn what_was_accepted_before_a_retry_broke_is_not_sent_again() {
     let calls = AtomicUsize::new(0);
     let fake = Fake::new(move |asked| match calls.fetch_add(1, Ordering::Relaxed) {
-        0 => {
-            let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
-            full["retry_after_seconds"] = json!(0);
-            answer_lines(asked, |at, _| match at {
-                2 => json!({ "error": full }),
-                _ => json!({ "sequence_number": 1, "status": "accepted" }),
-            })
-        }
+        0 => answer_full(asked, |at, _| at == 2),
         _ => Answer::garbage(502),
     });
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("lines");
-    std::fs::write(&path, "{\"body\":1}\n{\"body\":2}\n{\"body\":3}\n").expect("it can be written");
-    let ran = fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"]);
+    let ran = send_three(&fake);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("go on with --from-line 3"), "{ran:?}");
 }
@@ -363,12 +359,7 @@ fn where_a_workflow_stands_is_not_said_while_there_is_no_room_for_a_line_before_
         if asked.line.contains("/workflow") {
             return Answer::problem(404, "workflow_not_found", "nothing is known of it");
         }
-        let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
-        full["retry_after_seconds"] = json!(0);
-        answer_lines(asked, |_, line| match line["position"] == 7 {
-            true => json!({ "error": full }),
-            false => json!({ "sequence_number": 1, "status": "accepted" }),
-        })
+        answer_full(asked, |_, line| line["position"] == 7)
     });
     // As many lines as are sent at once, so that the cursor begins the next batch.
     let ran = import(&fake, &(exported(1_024) + "{\"workflow_id\":\"w\",\"next_position\":2000}\n"));
@@ -388,11 +379,9 @@ fn an_import_that_ends_behind_a_line_for_which_there_was_no_room_goes_on_from_th
         if asked.line == "GET /v1/queues/new" {
             return Answer::queue("position");
         }
-        let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
-        full["retry_after_seconds"] = json!(0);
         let unanswered = problem(504, "unanswered", "no answer came");
         answer_lines(asked, |_, line| match line["position"].as_u64() {
-            Some(7) => json!({ "error": full }),
+            Some(7) => json!({ "error": full() }),
             Some(1_030) => json!({ "error": unanswered }),
             _ => json!({ "sequence_number": 1, "status": "accepted" }),
         })

@@ -77,8 +77,8 @@ def failure(problem: Mapping[str, Any], status: int) -> SeriatimError:
     code = str(problem.get("code") or f"{_OF_PROXIES}{status}")
     detail = str(problem.get("detail") or problem.get("title") or f"the answer has the HTTP status {status}")
     # A proxy that fails says nothing of what was done before; with 503 it says that it has not begun.
-    is_of_proxy = status in (502, 504) or (code.startswith(_OF_PROXIES) and status >= 500 and status != 503)
-    if code in _NOT_KNOWN or is_of_proxy:
+    has_failed_between = status in (502, 504) or (code.startswith(_OF_PROXIES) and status >= 500 and status != 503)
+    if code in _NOT_KNOWN or has_failed_between:
         return Unreachable(f"{detail} ({code})")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status) or Refused
     field = problem.get("field")
