@@ -250,8 +250,9 @@ pub const CLOCK_STEP: Duration = Duration::from_secs(60);
 /// synchronisation mends.
 pub const CLOCK_STEP_LASTS: Duration = Duration::from_secs(30);
 
-/// Turns that may wait for the commit before theirs: one is enough to keep the disk busy, more would only add latency.
-pub const COMMITS_UNDER_WAY: usize = 1;
+/// Turns that may wait for the commit before theirs, and then share one: what is asked while a slow disk is busy waits for one commit
+/// more, not for one a turn. More turns would only be more memory.
+pub const TURNS_A_COMMIT: usize = 4;
 
 /// Bytes of a turn's changes from which on the next turn is prepared while they are committed. Preparing less takes less
 /// time than a commit: requests that come meanwhile wait shorter if they share the next one.

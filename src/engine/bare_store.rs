@@ -61,8 +61,9 @@ impl BareStore {
         })?;
         self.next_sequence += count;
         let Some(job) = job else { return Ok(()) };
-        self.store.committer().commit(&job)?;
-        self.store.mark_committed(job.position);
+        let position = job.position;
+        self.store.committer().commit(&[job])?;
+        self.store.mark_committed(position);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Commits under way: while one is written by a thread of its own, the hot loop prepares the next.
+//! Commits under way: while one is written by a thread of its own, the hot loop prepares the next turns, which are written together.
 //!
 //! What follows from a turn is published with its commit, never before, and in order: answers, events, looks at
 //! what the turn has changed, and backups. A small turn beside no other is committed by the hot loop itself, so that it waits
@@ -51,6 +51,38 @@ impl Release {
     pub(crate) fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.events.is_empty() && self.looks.is_empty() && self.backups.is_empty()
     }
+
+    /// Adds what is published once the turn behind it is on disk as well.
+    fn append(&mut self, mut later: Release) {
+        self.answers.append(&mut later.answers);
+        self.events.append(&mut later.events);
+        self.looks.append(&mut later.looks);
+        self.backups.append(&mut later.backups);
+    }
+}
+
+/// What is committed together: turns that follow each other.
+struct CommitGroup {
+    jobs: Vec<Job>,
+    release: Release,
+    turns: usize,
+}
+
+impl CommitGroup {
+    fn new(job: Option<Job>, release: Release) -> CommitGroup {
+        CommitGroup { jobs: Vec::from_iter(job), release, turns: 1 }
+    }
+
+    /// Adds turns that wait, until there are so many.
+    fn take_waiting(&mut self, waiting: &mpsc::Receiver<(Option<Job>, Release)>, turns_max: usize) {
+        while self.turns < turns_max
+            && let Ok((job, release)) = waiting.try_recv()
+        {
+            self.jobs.extend(job);
+            self.release.append(release);
+            self.turns += 1;
+        }
+    }
 }
 
 /// The commits under way, as the hot loop sees them.
@@ -95,13 +127,17 @@ impl Commits {
         let (copying, copies) = mpsc::channel();
         let (progress, copying) = (Arc::default(), Some(copying));
         let commit_worker = CommitWorker { committer, inbox, events, meter, progress, copying };
-        let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
+        let turns_max = commit_worker.committer.turns_max();
+        let (sender, waiting) = mpsc::sync_channel::<(Option<Job>, Release)>(turns_max);
         let own_commit_worker = commit_worker.clone();
         let work = move || {
-            for (job, release) in jobs {
+            while let Ok((job, release)) = waiting.recv() {
+                let mut group = CommitGroup::new(job, release);
+                group.take_waiting(&waiting, turns_max);
+                let turns = group.turns;
                 // A failed commit is noted with the commits, which refuse all that follow.
-                let _ = own_commit_worker.commit(job, release);
-                own_commit_worker.progress.under_way.fetch_sub(1, Ordering::Release);
+                let _ = own_commit_worker.commit(group);
+                own_commit_worker.progress.under_way.fetch_sub(turns, Ordering::Release);
             }
         };
         let thread = spawn("seriatim-commits", work).map_err(|error| Fault::File(Arc::new(error)))?;
@@ -131,7 +167,7 @@ impl Commits {
     /// The fault of this commit or of one before it.
     pub(crate) fn commit_now(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
         assert!(self.is_idle(), "commits are made in the order of their turns");
-        self.commit_worker.commit(job, release)
+        self.commit_worker.commit(CommitGroup::new(job, release))
     }
 
     /// The position up to which all is committed.
@@ -179,19 +215,19 @@ impl Drop for Commits {
 
 impl CommitWorker {
     /// Whoever waits hears of a panic, too: what it has dropped is answered with the fault.
-    fn commit(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
-        guarded(|| self.commit_unguarded(job, release))
+    fn commit(&self, group: CommitGroup) -> Result<(), Fault> {
+        guarded(|| self.commit_unguarded(group))
             .unwrap_or_else(|defect| Err(self.fail(defect, Release::default())))
     }
 
-    fn commit_unguarded(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
+    fn commit_unguarded(&self, CommitGroup { jobs, release, .. }: CommitGroup) -> Result<(), Fault> {
         let release = self.unless_failed(release)?;
-        if let Some(job) = job {
-            let committed = self.meter.measure(release.answers.len(), || self.committer.commit(&job));
+        if let Some(last) = jobs.last() {
+            let committed = self.meter.measure(release.answers.len(), || self.committer.commit(&jobs));
             if let Err(fault) = committed {
                 return Err(self.fail(fault, release));
             }
-            self.progress.committed.store(job.position, Ordering::Release);
+            self.progress.committed.store(last.position, Ordering::Release);
         }
         self.publish(release);
         Ok(())

@@ -81,7 +81,7 @@ impl Store {
         let slice = self.window.slice(1).expect("a generation is full");
         self.flush(&mut job, &slice);
         assert!(job.ended.is_some(), "a generation that is flushed whole has ended");
-        self.committer().commit(&job)
+        self.committer().commit(&[job])
     }
 
     /// Flushes its journal, moves pages to the front of the file until none can be moved, and closes it.

@@ -65,7 +65,7 @@ impl Store {
     /// stopped the store.
     pub(crate) fn follow(&mut self, entry: Entry<'_>) -> Result<(), Fault> {
         let job = self.guard(|store| store.prepare_to_follow(entry))?;
-        self.commit(&job)
+        self.commit(&[job])
     }
 
     fn prepare_to_follow(&mut self, entry: Entry<'_>) -> Result<Job, Fault> {
@@ -133,6 +133,6 @@ impl Store {
         self.epoch = Epoch { number: next_epoch(self.epoch.number)?, holder };
         let mut job = self.job(Vec::new());
         job.begins_epoch = Some(self.epoch.number);
-        self.commit(&job)
+        self.commit(&[job])
     }
 }

@@ -52,6 +52,10 @@ impl Job {
         Job { position, row, is_followed, begins_epoch, queue_changes, flushed, ended, promised_bytes }
     }
 
+    fn entry(&self) -> Entry<'_> {
+        Entry { position: self.position, bytes: &self.row }
+    }
+
     /// How many bytes its journal row has.
     pub(crate) fn bytes(&self) -> u64 {
         self.row.len() as u64
@@ -82,7 +86,7 @@ impl Job {
     }
 }
 
-/// Writes jobs, one after the other; after a failed one, none may follow.
+/// Writes jobs in their order; after one that failed, none may follow.
 #[derive(Clone)]
 pub(crate) struct Committer {
     database: Arc<Database>,
@@ -126,49 +130,57 @@ impl Committer {
         self.local.end_margin()
     }
 
-    /// Writes a job, durably: once it returns, its entry is on disk here, or acknowledged by the log
-    /// before the file.
+    /// How many turns may be committed together. An entry of a log is acknowledged by itself.
+    pub(crate) fn turns_max(&self) -> usize {
+        if self.log.is_some() { 1 } else { limits::TURNS_A_COMMIT }
+    }
+
+    /// Writes jobs that follow each other, durably and together: once it returns, their entries are on disk here, or acknowledged by
+    /// the log before the file.
     ///
     /// # Errors
     /// The fault that makes the store useless. A panic is a fault: nothing is committed to the file.
-    pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
-        let bytes = job.bytes() + self.local.bytes_in_margin();
+    pub(crate) fn commit(&self, jobs: &[Job]) -> Result<(), Fault> {
+        let bytes = jobs.iter().map(Job::bytes).sum::<u64>() + self.local.bytes_in_margin();
         if let Some(room) = &self.room {
             room.make_way(bytes);
         }
         // A generation is many pages; and where nothing new is accepted, what goes on is to find room in the file.
-        if job.ended.is_some() || self.room.as_ref().is_some_and(|room| room.view().is_full) {
+        let ends_generation = jobs.iter().any(|job| job.ended.is_some());
+        if ends_generation || self.room.as_ref().is_some_and(|room| room.view().is_full) {
             self.local.give_back_pages();
         }
-        let committed = self.write(job, self.room.as_ref().is_none_or(|room| room.is_roomy_for(bytes)));
+        let committed = self.write(jobs, self.room.as_ref().is_none_or(|room| room.is_roomy_for(bytes)));
         if let Some(room) = &self.room {
-            room.redeem(job.promised_bytes);
+            room.redeem(jobs.iter().map(|job| job.promised_bytes).sum());
         }
         committed?;
         // Before anybody is told: what went to a file that is not there any more is lost.
         self.watch.as_ref().map_or(Ok(()), |watch| watch.check())
     }
 
-    fn write(&self, job: &Job, is_roomy: bool) -> Result<(), Fault> {
-        let entry = Entry { position: job.position, bytes: &job.row };
-        let durability = match &self.log {
+    fn write(&self, jobs: &[Job], is_roomy: bool) -> Result<(), Fault> {
+        let durability = match (&self.log, jobs) {
             // What goes to the margin needs room in the journal later.
-            None if job.is_row_alone() && is_roomy => return self.local.append_alone(entry),
-            None => Durability::Immediate,
-            Some(log) => {
-                if !job.is_followed {
-                    log.append(entry)?;
+            (None, [job]) if job.is_row_alone() && is_roomy => return self.local.append_alone(job.entry()),
+            (None, _) => Durability::Immediate,
+            (Some(log), _) => {
+                for job in jobs.iter().filter(|job| !job.is_followed) {
+                    log.append(job.entry())?;
                 }
-                self.durability_behind_log(job)
+                self.durability_behind_log(jobs)
             }
         };
-        self.local.append_with(entry, durability, |transaction| job.write(transaction))
+        let entries: Vec<Entry<'_>> = jobs.iter().map(Job::entry).collect();
+        let write = |transaction: &WriteTransaction| jobs.iter().try_for_each(|job| job.write(transaction));
+        self.local.append_with(&entries, durability, write)
     }
 
     /// How a commit is written that is in the log already: it could be lost, but redb gives no page back before an fsync.
-    fn durability_behind_log(&self, job: &Job) -> Durability {
-        let unsynced = self.unsynced.fetch_add(job.bytes(), Ordering::Relaxed) + job.bytes();
-        if unsynced < limits::UNSYNCED_BYTES_MAX && job.ended.is_none() {
+    fn durability_behind_log(&self, jobs: &[Job]) -> Durability {
+        let bytes = jobs.iter().map(Job::bytes).sum();
+        let unsynced = self.unsynced.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if unsynced < limits::UNSYNCED_BYTES_MAX && jobs.iter().all(|job| job.ended.is_none()) {
             return Durability::None;
         }
         self.unsynced.store(0, Ordering::Relaxed);

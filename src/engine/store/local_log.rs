@@ -90,20 +90,20 @@ impl LocalLog {
                 return margin.append(entry);
             }
         }
-        self.append_with(entry, Durability::Immediate, |_| Ok(()))
+        self.append_with(&[entry], Durability::Immediate, |_| Ok(()))
     }
 
-    /// Appends an entry and writes what else its commit has to write, in one transaction.
+    /// Appends entries and writes what else their commit has to write, in one transaction.
     ///
     /// # Errors
     /// The fault that makes the store useless. Unless it is one of the last sync, nothing is committed then.
     pub(crate) fn append_with(
         &self,
-        entry: Entry<'_>,
+        entries: &[Entry<'_>],
         durability: Durability,
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        self.commit(MarginUse::GoesOn, durability, Some(entry), write)
+        self.commit(MarginUse::GoesOn, durability, entries, write)
     }
 
     /// How many bytes the next commit has to write for rows of the margin.
@@ -122,7 +122,7 @@ impl LocalLog {
     /// The fault that makes the store useless. Nothing is lost by it.
     pub(crate) fn end_margin(&self) -> Result<(), Fault> {
         match self.margin.as_ref().is_some_and(|margin| margin.lock().is_in_use()) {
-            true => self.commit(MarginUse::Ends, Durability::Immediate, None, |_| Ok(())),
+            true => self.commit(MarginUse::Ends, Durability::Immediate, &[], |_| Ok(())),
             false => Ok(()),
         }
     }
@@ -131,7 +131,7 @@ impl LocalLog {
         &self,
         margin_use: MarginUse,
         durability: Durability,
-        entry: Option<Entry<'_>>,
+        entries: &[Entry<'_>],
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut margin = self.margin.as_ref().map(SharedMargin::lock);
@@ -147,19 +147,22 @@ impl LocalLog {
                 }
             }
             let before = margin.as_ref().map(|margin| margin.rows()).unwrap_or_default();
-            journal::append(&transaction, before.iter().map(MarginRow::entry).chain(entry))?;
+            journal::append(
+                &transaction,
+                before.iter().map(MarginRow::entry).chain(entries.iter().copied()),
+            )?;
             write(&transaction)?;
             if matches!(durability, Durability::None) {
                 *freed = FreedPages::default();
                 return transaction.commit().map_err(store_fault);
             }
-            freed.note(entry.map_or(0, |entry| entry.bytes.len()));
+            freed.note(entries.iter().map(|entry| entry.bytes.len()).sum());
             transaction.commit().map_err(store_fault)?;
             freed.keep(&self.database)
         });
         let committed = committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)));
         match (&mut margin, &committed) {
-            (Some(margin), Ok(())) => margin.begin_anew(margin_use, entry.map(|entry| entry.bytes)),
+            (Some(margin), Ok(())) => margin.begin_anew(margin_use, entries.last().map(|entry| entry.bytes)),
             (Some(margin), Err(_)) => margin.stop(),
             (None, _) => {}
         }
@@ -185,7 +188,7 @@ impl Log for LocalLog {
         match self.look(entry.position)? {
             (Some(found), _) if found == entry.bytes => Ok(()),
             (None, last) if last + 1 == entry.position || last == 0 => {
-                self.append_with(entry, Durability::Immediate, |_| Ok(()))
+                self.append_with(&[entry], Durability::Immediate, |_| Ok(()))
             }
             (None, last) if last < entry.position => Err(Fault::Log(format!(
                 "entry {} cannot be appended to a log that ends with entry {last}",
@@ -224,7 +227,7 @@ mod tests {
     fn append(log: &LocalLog, position: u64, row_len: usize, dropped: u64) -> u64 {
         let row = vec![7; row_len];
         let drop_rows = |transaction: &WriteTransaction| journal::drop_through(transaction, dropped);
-        log.append_with(Entry { position, bytes: &row }, Durability::Immediate, drop_rows).unwrap();
+        log.append_with(&[Entry { position, bytes: &row }], Durability::Immediate, drop_rows).unwrap();
         log.database.begin_write().unwrap().stats().unwrap().allocated_pages()
     }
 

@@ -141,15 +141,16 @@ impl Store {
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let (done, job) = self.prepare(work)?;
-        job.map_or(Ok(()), |job| self.commit(&job))?;
+        job.map_or(Ok(()), |job| self.commit(&[job]))?;
         Ok(done)
     }
 
-    /// Commits a job before it returns.
+    /// Commits jobs together before it returns.
     #[cfg(any(test, feature = "cluster"))]
-    pub(crate) fn commit(&mut self, job: &Job) -> Result<(), Fault> {
-        self.committer().commit(job).inspect_err(|fault| self.fail(fault))?;
-        self.mark_committed(job.position);
+    pub(crate) fn commit(&mut self, jobs: &[Job]) -> Result<(), Fault> {
+        let Some(last) = jobs.last() else { return Ok(()) };
+        self.committer().commit(jobs).inspect_err(|fault| self.fail(fault))?;
+        self.mark_committed(last.position);
         Ok(())
     }
 
@@ -160,7 +161,7 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn flush_turn(&mut self) -> Result<(), Fault> {
         let job = self.prepare_flush()?;
-        self.commit(&job)
+        self.commit(&[job])
     }
 
     /// Runs one turn in memory. What it writes comes back as a job, if it writes anything: jobs are to be committed in

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -193,12 +194,12 @@ fn what_changes_while_its_fold_is_under_way_is_not_lost() {
             under_way.extend(prepared.unwrap().1);
             if under_way.len() > under_way_max {
                 let job = under_way.pop_front().unwrap();
-                committer.commit(&job).unwrap();
+                committer.commit(slice::from_ref(&job)).unwrap();
                 store.mark_committed(job.position);
             }
             assert_eq!(store.content_hash().unwrap(), *expected, "at {now}, {under_way_max} under way");
         }
-        under_way.iter().for_each(|job| committer.commit(job).unwrap());
+        committer.commit(under_way.make_contiguous()).unwrap();
         drop(committer);
         store.close().unwrap();
         let mut store = Store::open(&path, flushing()).unwrap();
@@ -228,7 +229,7 @@ fn what_is_flushed_leaves_memory_although_earlier_commits_end_later() {
         jobs.extend(prepared.unwrap().1);
     }
     for job in jobs {
-        committer.commit(&job).unwrap();
+        committer.commit(slice::from_ref(&job)).unwrap();
         store.mark_committed(job.position);
     }
     let under_way = &store.memtables.contents.changed.under_way;

@@ -7,6 +7,7 @@ use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
+use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::crash::rows::Rows;
@@ -72,10 +73,21 @@ pub(crate) struct State {
 
 /// Plays a turn on a store: one commit.
 pub(crate) fn play_on(store: &mut Store, rules: &mut Rules, turn: &Turn) -> Result<Vec<Reply>, Fault> {
+    let (replies, job) = prepare_on(store, rules, turn)?;
+    store.commit(job.as_slice())?;
+    Ok(replies)
+}
+
+/// Plays a turn on a store, and leaves its commit to be written.
+pub(crate) fn prepare_on(
+    store: &mut Store,
+    rules: &mut Rules,
+    turn: &Turn,
+) -> Result<(Vec<Reply>, Option<Job>), Fault> {
     if turn.is_idle {
-        return store.flush_turn().map(|()| Vec::new());
+        return store.prepare_flush().map(|job| (Vec::new(), Some(job)));
     }
-    store.turn(|records| {
+    store.prepare(|records| {
         let replies = play(records, rules, turn)?;
         records.stamp(turn.now);
         Ok(replies)

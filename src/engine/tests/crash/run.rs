@@ -1,6 +1,7 @@
 //! A story played on a recording disk, and what a cut at any operation of it may leave.
 
 use crate::engine::rules::Rules;
+use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::tests::crash::disk::Disk;
 use crate::engine::tests::crash::disk::Op;
@@ -9,6 +10,7 @@ use crate::engine::tests::crash::play::State;
 use crate::engine::tests::crash::play::Turn;
 use crate::engine::tests::crash::play::lines_of;
 use crate::engine::tests::crash::play::play_on;
+use crate::engine::tests::crash::play::prepare_on;
 use crate::engine::tests::crash::play::state_of;
 use crate::engine::tests::crash::play::surface_of;
 use crate::engine::tests::crash::setting::Setting;
@@ -54,15 +56,24 @@ impl Run {
         let mut store = Store::with_backend(disk.clone(), options).expect("a healthy disk");
         let mut openings = vec![(disk.ops(), store.epoch())];
         let (mut rules, mut turns) = (Rules::default(), Vec::new());
+        let mut waiting = WaitingTurns::default();
         for step in &story.steps {
             match step {
                 Step::Turn(turn) => {
-                    turns.push(play_between(&disk, &mut store, &mut rules, turn));
-                    let surface = surface_of(&mut store).expect("a healthy disk");
-                    let (seed, turn) = (story.seed, turns.len());
-                    assert_eq!(surface, story.surfaces[turn], "SERIATIM_SEED={seed}: after turn {turn}");
+                    let number = turns.len() + waiting.count + 1;
+                    if turn.is_idle {
+                        // Nothing is under way then.
+                        turns.extend(waiting.commit(&disk, &mut store));
+                    }
+                    waiting.play(&mut store, &mut rules, turn);
+                    if turn.is_idle || !shares_next_commit(number) {
+                        turns.extend(waiting.commit(&disk, &mut store));
+                    }
+                    let (surface, seed) = (surface_of(&mut store).expect("a healthy disk"), story.seed);
+                    assert_eq!(surface, story.surfaces[number], "SERIATIM_SEED={seed}: after turn {number}");
                 }
                 Step::Restart => {
+                    turns.extend(waiting.commit(&disk, &mut store));
                     store.close().expect("a healthy disk");
                     store = Store::open_backend(disk.clone(), options).expect("a healthy disk");
                     openings.push((disk.ops(), store.epoch()));
@@ -70,6 +81,7 @@ impl Run {
                 }
             }
         }
+        turns.extend(waiting.commit(&disk, &mut store));
         store.close().expect("a healthy disk");
         let before = Allowed { states: story.states[..1].to_vec(), epoch_min: 0, nothing: true };
         let (base, states) = (Image::default(), story.states.clone());
@@ -130,6 +142,34 @@ impl Run {
         }
         self
     }
+}
+
+/// Turns whose commits were not written yet.
+#[derive(Default)]
+struct WaitingTurns {
+    jobs: Vec<Job>,
+    count: usize,
+}
+
+impl WaitingTurns {
+    fn play(&mut self, store: &mut Store, rules: &mut Rules, turn: &Turn) {
+        let (_, job) = prepare_on(store, rules, turn).expect("a healthy disk");
+        self.jobs.extend(job);
+        self.count += 1;
+    }
+
+    /// Commits them together; when each was begun and acknowledged.
+    fn commit(&mut self, disk: &Disk, store: &mut Store) -> impl Iterator<Item = Span> + use<> {
+        let WaitingTurns { jobs, count } = std::mem::take(self);
+        let began = disk.ops();
+        store.commit(&jobs).expect("a healthy disk");
+        std::iter::repeat_n(Span { began, ended: disk.ops() }, count)
+    }
+}
+
+/// Whether the commit of a turn is written with that of the next: of two turns in eight.
+fn shares_next_commit(number: usize) -> bool {
+    matches!(number % 8, 5 | 6)
 }
 
 fn play_between(disk: &Disk, store: &mut Store, rules: &mut Rules, turn: &Turn) -> Span {

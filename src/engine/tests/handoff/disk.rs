@@ -70,19 +70,26 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
-        let (disk, position) = (self.disk.clone(), job.position);
+    /// Turns that may be committed together: fewer than wait, so that they are parted in many ways.
+    pub(crate) fn turns_max(&self) -> usize {
+        2
+    }
+
+    pub(crate) fn commit(&self, jobs: &[Job]) -> Result<(), Fault> {
+        let (disk, last) = (self.disk.clone(), jobs.last().expect("a commit has a job").position);
         if disk.planted == Planted::EarlyAnswers {
-            let write = move || _ = disk.durable.fetch_max(position, Ordering::SeqCst);
+            let write = move || _ = disk.durable.fetch_max(last, Ordering::SeqCst);
             return spawn("late", write).map(drop).map_err(|error| Fault::File(Arc::new(error)));
         }
         assert!(!disk.writing.swap(true, Ordering::SeqCst), "commits are written one at a time");
         assert!(!disk.has_failed(), "nothing is committed after a failed commit");
-        assert_eq!(disk.durable() + 1, position, "commits are written in order");
-        let fails = position == disk.fails_at;
+        for (job, position) in jobs.iter().zip(disk.durable() + 1..) {
+            assert_eq!(job.position, position, "commits are written in order");
+        }
+        let fails = jobs.iter().any(|job| job.position == disk.fails_at);
         match fails {
             true => disk.failed.store(true, Ordering::SeqCst),
-            false => disk.durable.store(position, Ordering::SeqCst),
+            false => disk.durable.store(last, Ordering::SeqCst),
         }
         disk.writing.store(false, Ordering::SeqCst);
         if fails { Err(Fault::Defect("planted".to_owned())) } else { Ok(()) }
