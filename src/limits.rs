@@ -293,7 +293,7 @@ pub const BODY_SMALL_BYTES: usize = 1_024;
 /// little for a message that waits for long.
 pub const BODY_BLOCK_BYTES: usize = 16 * 1_024;
 
-/// Bytes after which no further rows are read together with one that was asked for: a large body is read when it is needed.
+/// Bytes after which no further rows are read together with one that was asked for: what is large is read when it is needed.
 pub const READ_ON_BYTES: usize = 64 * 1024;
 
 /// Memory redb may use for pages it has read or written: the leaves that a flush comes back to. However much there is, most of it

@@ -131,8 +131,8 @@ impl Engine {
     /// The fault that has stopped the engine, if one has; asked without waiting.
     ///
     /// A fault (the disk is full or fails, the file was taken away or replaced, a record is damaged) stops the engine for
-    /// good: every call is answered with [`Unavailable::Stopped`](crate::Unavailable::Stopped), nothing of what was not
-    /// acknowledged is kept, and opening the file again is the recovery.
+    /// good: every call is answered with [`Unavailable::Stopped`](crate::Unavailable::Stopped), and opening the file again is the
+    /// recovery. What was acknowledged is there then; what was asked last and not acknowledged may be there, whole, or not at all.
     pub fn fault(&self) -> Option<Fault> {
         self.client.fault()
     }

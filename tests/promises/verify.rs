@@ -160,6 +160,21 @@ fn delete(path: &Path, table: &str, key: &[u8]) {
 }
 
 #[tokio::test]
+async fn what_opening_refuses_is_not_called_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    rich_file(&path, 1).await;
+    let database = redb::Database::open(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    drop(transaction.open_table(RawTable::new("of somebody else")).unwrap());
+    transaction.commit().unwrap();
+    drop(database);
+    let found = verify(&path).unwrap();
+    assert!(found.damages[0].to_string().contains("of somebody else"), "{:#?}", found.damages);
+    assert!(Engine::open(&path).await.is_err());
+}
+
+#[tokio::test]
 async fn a_row_that_is_missing_is_missed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("a.redb"), folder.path().join("b.redb"));

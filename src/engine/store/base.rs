@@ -96,22 +96,23 @@ impl<'d> Base<'d> {
     }
 
     /// Up to `limit` rows from a bound on whose keys begin with `prefix`, and no further than to the one with which they have so many
-    /// bytes.
+    /// bytes; and whether these are all.
     pub(crate) fn rows<T: Table>(
         &self,
         prefix: &[u8],
         from: Bound<&[u8]>,
         (limit, bytes): (usize, usize),
-    ) -> Result<Vec<Row<T>>, Fault> {
+    ) -> Result<(Vec<Row<T>>, bool), Fault> {
         let end = prefix_end(prefix);
         let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let (mut rows, mut bytes_read) = (Vec::new(), 0);
+        let (mut rows, mut bytes_read, mut goes_on) = (Vec::new(), 0, true);
         self.walk::<T>((from, to), |key, row| {
             rows.push((rest_of::<T>(prefix, key)?, row.record(&T::DEFINITION, key)?));
             bytes_read += row.len();
-            Ok(go_on_while(rows.len() < limit && bytes_read < bytes))
+            goes_on = rows.len() < limit && bytes_read < bytes;
+            Ok(go_on_while(goes_on))
         })?;
-        Ok(rows)
+        Ok((rows, goes_on))
     }
 
     /// The first key of a prefix from a bound on that is wanted.

@@ -223,7 +223,8 @@ impl<T: Table> FlushedRows<T> {
     ) -> Result<(), Fault> {
         let from = key_of(prefix, key);
         let limits = (count, limits::READ_ON_BYTES);
-        for (key, row) in base.rows::<T>(&prefix_of(prefix), Bound::Included(&from), limits)? {
+        let (rows, _) = base.rows::<T>(&prefix_of(prefix), Bound::Included(&from), limits)?;
+        for (key, row) in rows {
             known.keep_row(key, row, &self.cached_bytes);
         }
         Ok(())
@@ -312,9 +313,9 @@ impl<T: Table> FlushedRows<T> {
             Bound::Unbounded => unreachable!("a look-up begins somewhere"),
         };
         let bytes = from.map(|key| key_of(prefix, key));
-        let limits = (count, usize::MAX);
-        let rows = base.rows::<T>(&prefix_of(prefix), bytes.as_ref().map(Vec::as_slice), limits)?;
-        let upto = if rows.len() < count { None } else { rows.last().map(|(key, _)| key.clone()) };
+        let limits = (count, limits::READ_ON_BYTES);
+        let (rows, is_all) = base.rows::<T>(&prefix_of(prefix), bytes.as_ref().map(Vec::as_slice), limits)?;
+        let upto = if is_all { None } else { rows.last().map(|(key, _)| key.clone()) };
         let keys = rows.iter().map(|(key, _)| key.clone()).collect();
         for (key, row) in rows {
             known.keep_row(key, row, &self.cached_bytes);

@@ -28,6 +28,7 @@ use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::held_by_another;
 use crate::engine::store::margin::Margin;
 use crate::engine::store::meta::EPOCH_ROW;
+use crate::engine::store::missing;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::pages::with_place;
 use crate::engine::store::recognize::check_format;
@@ -136,6 +137,14 @@ impl Inspection {
         let Some(database) = &mut self.database else { return Ok(None) };
         let problem = page_damage(database)?;
         Ok(problem.map(|problem| with_place(&self.path, &problem)))
+    }
+
+    /// Checks that nothing is missing without which it would not be opened.
+    ///
+    /// # Errors
+    /// [`Fault::Damaged`] says what is.
+    pub(crate) fn check_whole(&self) -> Result<(), Fault> {
+        missing::check_whole(self.database(), self.format)
     }
 
     /// What was last committed.

@@ -139,7 +139,7 @@ impl Committer {
     /// the log before the file.
     ///
     /// # Errors
-    /// The fault that makes the store useless. A panic is a fault: nothing is committed to the file.
+    /// The fault that makes the store useless. A panic is one. Whether the jobs are in the file is not known then.
     pub(crate) fn commit(&self, jobs: &[Job]) -> Result<(), Fault> {
         let bytes = jobs.iter().map(Job::bytes).sum::<u64>() + self.local.bytes_in_margin();
         if let Some(room) = &self.room {

@@ -90,6 +90,8 @@ impl Snapshot {
         if let Err(theirs) = claim(&new, &kept) {
             return copied.and(Err(theirs));
         }
+        // Once more: a copy takes its time, and what has come there meanwhile is somebody's.
+        let copied = copied.and_then(|rows| check_is_free(target).map(|()| rows));
         let copied = copied.and_then(|rows| put_in_place(&new, target).map(|()| rows));
         if copied.is_err() {
             // What is left of a copy that failed would only take room.

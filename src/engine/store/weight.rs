@@ -17,6 +17,7 @@ use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::workflow_record::WorkflowRecord;
@@ -43,8 +44,17 @@ impl Weight for Bytes {
 }
 
 impl Weight for Arc<MessageRecord> {
+    /// Nearly all have no texts; what failed many times or has died has more of them than anything else.
     fn bytes(&self) -> u64 {
-        40
+        let attempts = self
+            .rare
+            .if_set()
+            .map_or(0, |rare| rare.attempts.iter().map(|attempt| 64 + attempt.len() as u64).sum());
+        let died = match &self.status {
+            Status::DeadLettered(dead) => (dead.description.len() + dead.reason.len()) as u64,
+            _ => 0,
+        };
+        40 + attempts + died
     }
 }
 
@@ -96,3 +106,19 @@ impl Weight for Duplicate {}
 impl Weight for Cursor {}
 impl Weight for CursorCount {}
 impl Weight for () {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::rules::record::Attempt;
+    use crate::engine::rules::samples::message_record;
+
+    /// What is read of the tables is kept by this weight, and so is what a flush writes at once.
+    #[test]
+    fn a_message_weighs_what_was_written_of_its_attempts() {
+        let mut record = message_record(Status::Ready);
+        let attempt = Attempt { reason: "x".repeat(1_000), ..record.rare.attempts[0].clone() };
+        record.rare.attempts = vec![attempt; 8];
+        assert!(Arc::new(record).bytes() > 8_000);
+    }
+}

@@ -70,7 +70,11 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
         findings.add("pages", String::new(), problem);
     }
     let below_rows = findings.report.damages_total;
-    let inspection = Inspection::open(path)?.upgraded()?;
+    let inspection = Inspection::open(path)?;
+    if below_rows == 0 {
+        inspection.check_whole()?;
+    }
+    let inspection = inspection.upgraded()?;
     let transaction = inspection.transaction()?;
     findings.begin(VerifyStep::Journal, None);
     if let Some(fault) = inspection.margin_damage() {
