@@ -326,6 +326,7 @@ impl HasCode for OperateRefusal {
             OperateRefusal::PredecessorUnknown(..) => "predecessor_unknown",
             OperateRefusal::Original(_) => "original",
             OperateRefusal::Quarantined(_) => "quarantined",
+            OperateRefusal::BackupFailed(_) => "backup_failed",
             OperateRefusal::Send(refusal) => refusal.code(),
             OperateRefusal::StorageFull { .. } => "storage_full",
         }

@@ -35,6 +35,7 @@ use crate::engine::rules::effect::Event;
 use crate::engine::store::copy_room::CopyRoom;
 use crate::error::Fault;
 use crate::error::OperateError;
+use crate::error::OperateRefusal;
 use crate::error::Unavailable;
 use crate::limits;
 
@@ -288,7 +289,7 @@ impl CommitWorker {
     fn back_up(&self, BackupOrder { target, room, slot }: BackupOrder) {
         let snapshot = match self.committer.snapshot() {
             Ok(snapshot) => snapshot,
-            Err(fault) => return drop(slot.send(Err(Unavailable::Stopped(fault).into()))),
+            Err(fault) => return drop(slot.send(Err(failed_backup(&fault)))),
         };
         // The thread gets the slot once it is there, so that who waits can be told if it cannot start.
         let (sender, given) = mpsc::sync_channel::<BackupSlot>(1);
@@ -303,7 +304,7 @@ impl CommitWorker {
         match spawn("seriatim-backup", copy) {
             Ok(_) => drop(sender.send(slot)),
             Err(error) => {
-                drop(slot.send(Err(Unavailable::Stopped(Fault::File(Arc::new(error))).into())));
+                drop(slot.send(Err(failed_backup(&Fault::File(Arc::new(error))))));
             }
         }
     }
@@ -331,7 +332,12 @@ fn copy_to(
         Err(_) if is_over() => None,
         Err(fault) => Some(Err(match refusal.take() {
             Some(refusal) => OperateError::Refused(refusal),
-            None => Unavailable::Stopped(fault).into(),
+            None => failed_backup(&fault),
         })),
     }
+}
+
+/// A fault of the copy, which is none of the engine.
+fn failed_backup(fault: &Fault) -> OperateError {
+    OperateError::Refused(OperateRefusal::BackupFailed(fault.to_string()))
 }

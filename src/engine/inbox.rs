@@ -11,6 +11,7 @@ use tokio::sync::SetOnce;
 use tokio::sync::oneshot;
 
 // Named from here, because the tests compile this file among other threads (`handoff`).
+use super::left_answers::LeftAnswers;
 use super::letter::AwaitedAnswer;
 use super::letter::LetterHandle;
 use super::letter::WorkWait;
@@ -301,6 +302,30 @@ impl Inbox {
         let (letter, answer) = self.letter(verb, work_wait);
         let _pending = self.post(Request::Ask(letter), bytes).await?;
         self.open(answer.await).await
+    }
+
+    /// Posts a verb that takes no room, so that it is heard whoever waits for the answer.
+    pub(crate) async fn ask_at_once<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
+        let (letter, answer) = self.letter(verb, None);
+        self.post_at_once(Request::Ask(letter));
+        self.open(answer.await).await
+    }
+
+    /// Posts a verb that asks for work, and waits for its answer. One that is left is noted, so that whoever asks next can wait
+    /// until what it handed out is given back.
+    pub(crate) async fn ask_or_leave<V: EngineVerb>(
+        &self,
+        verb: V,
+        work_wait: WorkWait<V>,
+        left: &LeftAnswers,
+    ) -> Result<Answer<V>, Unavailable> {
+        let bytes = verb.bytes();
+        let (letter, answer) = self.letter(verb, Some(work_wait));
+        let mut leaving = left.note_unless_answered(answer.left());
+        let _pending = self.post(Request::Ask(letter), bytes).await?;
+        let answered = answer.await;
+        leaving.is_answered = true;
+        self.open(answered).await
     }
 
     /// Posts a verb that asks for work under a token, and waits for its answer, or until there is `enough`. Then the

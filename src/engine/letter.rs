@@ -69,8 +69,8 @@ enum AnswerSlot<V: EngineVerb> {
     Arrived(Result<Answer<V>, Unavailable>),
     /// No answer comes: the engine says why when it ends.
     Lost,
-    /// Nobody waits for it any more.
-    Left,
+    /// Nobody waits for it any more; but perhaps until what it hands out is given back.
+    Left(Option<Waker>),
 }
 
 /// How a verb waits for work.
@@ -124,6 +124,23 @@ pub(crate) fn letter<V: EngineVerb, P: FnMut(Command)>(
     (LetterHandle(letter.clone()), AwaitedAnswer { letter, is_taken: false, post })
 }
 
+/// An answer that may have been left.
+pub(crate) struct LeftAnswer(Arc<dyn Envelope>);
+
+impl LeftAnswer {
+    /// Whether what it hands out is still to be given back. Then `context` is woken when it is.
+    pub(crate) fn is_under_way(&self, context: &Context<'_>) -> bool {
+        self.0.is_under_way(context)
+    }
+}
+
+impl<V: EngineVerb, P: FnMut(Command)> AwaitedAnswer<V, P> {
+    /// What is left of it if it is dropped.
+    pub(crate) fn left(&self) -> LeftAnswer {
+        LeftAnswer(self.letter.clone())
+    }
+}
+
 #[cfg(test)]
 impl<V: EngineVerb, P: FnMut(Command)> AwaitedAnswer<V, P> {
     /// The answer, if it has come; `None` in it when none comes.
@@ -137,7 +154,7 @@ impl<V: EngineVerb, P: FnMut(Command)> AwaitedAnswer<V, P> {
 impl<V: EngineVerb> AnswerSlot<V> {
     /// Takes the answer out, if there is one.
     fn take(&mut self) -> Option<Result<Answer<V>, Unavailable>> {
-        match std::mem::replace(self, AnswerSlot::Left) {
+        match std::mem::replace(self, AnswerSlot::Left(None)) {
             AnswerSlot::Arrived(answer) => Some(answer),
             _ => None,
         }
@@ -185,6 +202,24 @@ impl<V: EngineVerb> Letter<V> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Nothing of it is under way any more, if it was left.
+    fn end(&self) {
+        if self.is_left() {
+            self.work().answer = None;
+            self.wake_who_left();
+        }
+    }
+
+    fn wake_who_left(&self) {
+        let waker = match &mut *self.slot() {
+            AnswerSlot::Left(waker) => waker.take(),
+            _ => None,
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// Hands an answer over; gives it back when nobody waits for it.
     fn arrive(&self, arrived: AnswerSlot<V>) -> Option<AnswerSlot<V>> {
         let mut slot = self.slot();
@@ -206,6 +241,8 @@ pub(crate) trait Envelope: Send + Sync {
     fn is_bulk(&self) -> bool;
     /// Whether nobody waits for its answer any more.
     fn is_left(&self) -> bool;
+    /// Whether it is left, and what it hands out is still to be given back. Then `context` is woken when it is.
+    fn is_under_way(&self, context: &Context<'_>) -> bool;
     /// What it weighs for a log, in bytes.
     fn log_weight(&self, records: &dyn Records) -> Read<usize>;
     /// What it takes of the room that there is.
@@ -254,7 +291,22 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     }
 
     fn is_left(&self) -> bool {
-        matches!(*self.slot(), AnswerSlot::Left)
+        matches!(*self.slot(), AnswerSlot::Left(_))
+    }
+
+    fn is_under_way(&self, context: &Context<'_>) -> bool {
+        let work = self.work();
+        let hands_out = match (&work.answer, &self.work_wait) {
+            (Some(answer), Some(work_wait)) => !(work_wait.is_nothing)(answer),
+            (answer, _) => answer.is_some(),
+        };
+        match &mut *self.slot() {
+            AnswerSlot::Left(waker) if hands_out => {
+                *waker = Some(context.waker().clone());
+                true
+            }
+            _ => false,
+        }
     }
 
     fn log_weight(&self, records: &dyn Records) -> Read<usize> {
@@ -296,6 +348,10 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         records: &mut dyn MutableRecords,
     ) -> Read<LetterOutcome> {
         let mut work = self.work();
+        if self.work_wait.is_some() && self.is_left() {
+            // Nobody would have what it is handed, and who has left it may ask again already.
+            return Ok(LetterOutcome { effects: Vec::new(), found_nothing: true });
+        }
         let verb = if V::HANDS_OUT { work.verb.clone() } else { work.verb.take() };
         let outcome =
             rules.run(now, verb.expect("a letter is applied once, if it hands nothing out"), records)?;
@@ -316,13 +372,15 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     fn publish(&self, post: &mut dyn FnMut(Command)) {
         let mut work = self.work();
         let Some(answer) = work.answer.take() else { return };
-        // Whoever leaves meanwhile takes the verb, to give back with it.
-        drop(work);
-        if let Some(AnswerSlot::Arrived(Ok(Ok(done)))) = self.arrive(AnswerSlot::Arrived(Ok(answer)))
-            && let Some(verb) = self.work().verb.take()
+        let refused = self.arrive(AnswerSlot::Arrived(Ok(answer)));
+        if let Some(AnswerSlot::Arrived(Ok(Ok(done)))) = refused
+            && let Some(verb) = work.verb.take()
         {
             verb.give_back(done, post);
         }
+        // Only now: until then it is under way for who has left it, and who leaves it meanwhile waits for the verb.
+        drop(work);
+        self.wake_who_left();
     }
 
     fn command(&self) -> Option<Command> {
@@ -338,10 +396,12 @@ impl<V: EngineVerb> Envelope for Letter<V> {
 
     fn fail(&self, why: Unavailable) {
         drop(self.arrive(AnswerSlot::Arrived(Err(why))));
+        self.end();
     }
 
     fn lose(&self) {
         drop(self.arrive(AnswerSlot::Lost));
+        self.end();
     }
 }
 

@@ -14,6 +14,7 @@ mod follower;
 pub mod fuzz;
 mod history;
 mod inbox;
+mod left_answers;
 mod letter;
 mod lingering;
 #[cfg(feature = "cluster")]

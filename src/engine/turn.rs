@@ -242,6 +242,7 @@ impl<'a> TurnRules<'a> {
     }
 
     fn park(&mut self, letter: LetterHandle) {
+        self.wakeups.sweep();
         let waiting = self.wakeups.len();
         // Who does not wait is gone with the next turns: no more of them than the inbox had.
         if waiting < limits::RECEIVERS_MAX || letter.wait().is_zero() {

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use crate::clock::Timestamp;
 use crate::engine::letter::LetterHandle;
 use crate::engine::rules::waits_for::WaitsFor;
+use crate::limits;
 use crate::token::LockToken;
 
 /// Below this many receivers, or sleepers, nobody looks for ones that have gone.
@@ -39,7 +40,8 @@ pub(crate) struct Wakeups {
     /// Those who can be told that they have waited long enough.
     by_token: BTreeMap<LockToken, WaiterPlace>,
     next_place: WaiterPlace,
-    sweep_at: usize,
+    /// How many may come before those are looked for who have left.
+    sweep_in: usize,
     /// Who sleeps until when, in the clock's elapsed time.
     sleepers: BTreeMap<(Duration, WaiterPlace), oneshot::Sender<()>>,
     sweep_sleepers_at: usize,
@@ -55,11 +57,18 @@ impl Wakeups {
         self.waiters.len()
     }
 
-    pub(crate) fn park(&mut self, waiter: Waiter) {
-        if self.waiters.len() >= self.sweep_at {
+    /// Lets go of those who have left, before another comes: now and then, and as soon as there is no room if that frees some.
+    pub(crate) fn sweep(&mut self) {
+        if self.sweep_in == 0 {
             self.take_where(|waiter| waiter.letter.is_left());
-            self.sweep_at = SWEEP_FROM.max(2 * self.waiters.len());
+            let (waiting, room) =
+                (self.waiters.len(), limits::RECEIVERS_MAX.saturating_sub(self.waiters.len()));
+            self.sweep_in = SWEEP_FROM.max(waiting.min(room));
         }
+        self.sweep_in -= 1;
+    }
+
+    pub(crate) fn park(&mut self, waiter: Waiter) {
         self.next_place += 1;
         self.put_back(self.next_place, waiter);
     }

@@ -93,4 +93,7 @@ pub enum OperateRefusal {
         "cannot skip message {0}: it is not at the head of the workflow any more, or not yet; look again"
     )]
     NotAtHead(SequenceNumber),
+    /// A backup could not be made where it was to go, for this reason; the engine goes on.
+    #[error("cannot back up: {0}; the store itself goes on")]
+    BackupFailed(String),
 }

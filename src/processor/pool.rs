@@ -137,7 +137,7 @@ pub(crate) async fn run_pool<C: Consumer>(
     // Dropped before the runners are, so that none of them begins another job.
     let closing = Closing {
         line: shared_pool.line.clone(),
-        watching: client.spawn(give_back_late(shared_pool.line.clone(), client.clone())),
+        watching: Some(client.spawn(give_back_late(shared_pool.line.clone(), client.clone()))),
     };
     let received = tokio::select! {
         received = receive_all(&shared_pool, &mut runners) => received,
@@ -148,9 +148,11 @@ pub(crate) async fn run_pool<C: Consumer>(
     if let Err(error @ ReceiveError::Refused(_)) = &received {
         tracing::warn!(%error, "a processor receives nothing more");
     }
-    drop(closing);
+    let watching = closing.close();
     drop(shared_pool);
     let all_settled = async {
+        // It has what the handlers have, too, and is not to be the last that lets go of that.
+        let _ = watching.await;
         let all = all_ended(&mut runners).await;
         all.and(joined(settling.await))
     };
@@ -201,12 +203,29 @@ impl<C: Consumer> Drop for ConsumerGuard<'_, C> {
 /// A line that is closed when this is dropped, and who watches it until then.
 struct Closing<C: Consumer> {
     line: Arc<JobLine<C>>,
-    watching: JoinHandle<()>,
+    watching: Option<JoinHandle<()>>,
+}
+
+impl<C: Consumer> Closing<C> {
+    /// Closes the line; returns who has watched it, and ends.
+    fn close(mut self) -> impl Future<Output = ()> {
+        let watching = self.watching.take();
+        if let Some(watching) = &watching {
+            watching.abort();
+        }
+        async move {
+            if let Some(watching) = watching {
+                let _ = watching.await;
+            }
+        }
+    }
 }
 
 impl<C: Consumer> Drop for Closing<C> {
     fn drop(&mut self) {
-        self.watching.abort();
+        if let Some(watching) = &self.watching {
+            watching.abort();
+        }
         self.line.close();
     }
 }

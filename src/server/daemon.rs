@@ -11,7 +11,6 @@ use crate::api::RunScheduleRequest;
 use crate::api::RunScheduleResponse;
 use crate::api::SchedulePage;
 use crate::api::views::KeyView;
-use crate::error::OperationError;
 use crate::error::Unavailable;
 use crate::id::SequenceNumber;
 use crate::inbound::browser::bytes_as;
@@ -153,13 +152,6 @@ pub(crate) async fn backup(
 ) -> HttpResult {
     let name = required("path", request.path)?;
     let target = shared.host.backup_target(&name)?;
-    let made = client.backup(&target).await;
-    let records = made.map_err(|error| match error {
-        // It is the copy that failed; the engine goes on.
-        OperationError::Unavailable(Unavailable::Stopped(fault)) => {
-            HttpRefusal::new("backup_failed", format!("back up to {}: {fault}", target.display()))
-        }
-        other => HttpRefusal::from(other),
-    })?;
+    let records = client.backup(&target).await?;
     json(&BackupView { path: target.display().to_string(), records })
 }

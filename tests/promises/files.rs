@@ -10,6 +10,7 @@ use seriatim::QueueOptions;
 use seriatim::Unavailable;
 use seriatim::error::OpenError;
 use seriatim::error::OperateError;
+use seriatim::error::OperateRefusal;
 use seriatim::error::SendError;
 
 async fn store_with_messages(path: &Path, count: u64) {
@@ -195,7 +196,9 @@ async fn a_backup_of_a_live_engine_is_an_engines_file() {
     let engine = Engine::open(&path).await.unwrap();
     let rows = engine.client().backup(&copy).await.unwrap();
     assert!(rows > 900, "{rows}");
-    assert!(engine.client().backup(&copy).await.is_err(), "a file that is there is not overwritten");
+    let refused = engine.client().backup(&copy).await.unwrap_err();
+    assert!(matches!(refused, OperateError::Refused(OperateRefusal::BackupFailed(_))), "{refused}");
+    assert!(engine.fault().is_none(), "it is the copy that has failed");
     let queue = engine.client().queue("q").unwrap();
     queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
     let backup = Engine::open(&copy).await.unwrap();

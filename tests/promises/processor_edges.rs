@@ -160,3 +160,21 @@ async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
         "what the handler did is not settled: {stopped:?}"
     );
 }
+
+#[tokio::test]
+async fn once_it_has_stopped_nothing_of_its_handler_is_left() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    for round in 1..=20 {
+        let kept = std::sync::Arc::new(());
+        let held = kept.clone();
+        let handler = move |_: Context, _: Raw| {
+            let _held = &held;
+            async { Ok::<_, Failure>(Outcome::Complete) }
+        };
+        let pool = Processor::new(fixture.queue.clone()).start(handler);
+        fixture.send("w", "m").await;
+        until(|| async { fixture.counts().await.completed == round }).await;
+        pool.stop().await.unwrap();
+        assert_eq!(std::sync::Arc::strong_count(&kept), 1, "in round {round}");
+    }
+}

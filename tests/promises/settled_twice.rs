@@ -170,3 +170,22 @@ async fn after_a_restart_nobody_knows_what_was_settled() {
     let lost = queue.settler().complete(id, Completion::new()).await.unwrap_err();
     assert_eq!(lost.refusal(), Some(&SettleRefusal::LockLost));
 }
+
+/// Under an accepted workflow it may be handed out again at once, by the same name.
+#[tokio::test]
+async fn a_release_whose_future_is_dropped_says_nothing_of_the_next_hand_out() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "m").await;
+    let accepted = fixture.queue.accept_workflow("w").await.unwrap();
+    let mut first = accepted.receive(1, seconds(0)).await.unwrap().remove(0);
+    {
+        let mut releasing = std::pin::pin!(first.release());
+        let polled = releasing.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending() || matches!(polled, Poll::Ready(Ok(()))));
+    }
+    let mut again = accepted.receive(1, seconds(0)).await.unwrap().remove(0);
+    drop(first);
+    fixture.counts().await;
+    again.complete().await.expect("it is held");
+    assert_eq!(fixture.counts().await.completed, 1);
+}

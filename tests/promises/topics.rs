@@ -130,6 +130,19 @@ async fn a_subscription_is_a_queue_in_everything_else() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_a_topics_end_takes_nothing_from_its_subscriptions() {
+    let (fixture, topic) = topic().await;
+    let all = subscribe(&topic, "all", Filter::True).await;
+    // More than one slice of a deletion.
+    for first in [0, 400] {
+        topic.send_batch((first..first + 400).map(|n| Message::new(n.to_string()))).await.unwrap();
+    }
+    let refused = fixture.engine.client().dry_run().delete_topic("orders").await.unwrap_err();
+    assert!(refused.to_string().starts_with("dry_run "), "{refused}");
+    assert_eq!(all.view().await.unwrap().counts.stored(), 800);
+}
+
+#[tokio::test]
 async fn each_subscription_has_an_order_of_its_own() {
     let (_fixture, topic) = topic().await;
     let all = || [Rule::everything()];

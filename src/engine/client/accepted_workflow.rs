@@ -13,6 +13,7 @@ use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::check_numbers;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
+use crate::engine::left_answers::LeftAnswers;
 use crate::engine::rules::command::WorkflowGrant;
 use crate::engine::rules::verbs::AcceptWorkflow;
 use crate::engine::rules::verbs::CloseWorkflow;
@@ -49,6 +50,8 @@ pub struct AcceptedWorkflow {
     /// The end of its first lock, in the clock's elapsed time.
     first_end: Duration,
     closed: bool,
+    /// Receives that nobody waits for any more: the next one comes behind what they give back.
+    left: LeftAnswers,
 }
 
 shown!(AcceptedWorkflow { queue, workflow_id, locked_until });
@@ -106,6 +109,7 @@ impl AcceptedWorkflow {
             locked_until,
             first_end,
             closed: false,
+            left: LeftAnswers::default(),
         }
     }
 
@@ -135,14 +139,17 @@ impl AcceptedWorkflow {
         self.token
     }
 
-    /// Receives up to `max` of its next messages, waiting up to `wait` for the first.
+    /// Receives up to `max` of its next messages, waiting up to `wait` for the first. If the future is dropped, what it was handed
+    /// meanwhile is given back as if it had not been, before the next receive.
     ///
     /// # Errors
     /// [`ReceiveRefusal::LockLost`](crate::error::ReceiveRefusal::LockLost) when the workflow is not held any more.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
+        self.left.end().await;
         let command = ReceiveFromWorkflow { queue: self.queue.clone(), token: self.token, max };
-        Ok(deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?))
+        let handed = self.client.ask_for_work_or_leave(command, wait, &self.left).await?;
+        Ok(deliveries(&self.client, &self.queue, handed))
     }
 
     /// Receives as [`AcceptedWorkflow::receive`], but waits only until there is `enough`. What was handed out before is
@@ -217,8 +224,10 @@ impl AcceptedWorkflow {
     pub async fn close(mut self) -> Result<(), SettleError> {
         let command = CloseWorkflow { queue: self.queue.clone(), token: self.token };
         let closed = self.client.ask(command).await;
-        // Only now: of a future that is dropped before, nobody knows whether it was heard. To be asked twice does no harm.
-        self.closed = true;
+        // Only now: of a future that is dropped before, nobody knows whether it was heard, and of one that is answered that it was
+        // not done for now nobody can ask again. To be asked twice does no harm.
+        let is_open = matches!(&closed, Err(SettleError::Unavailable(why)) if !why.is_over());
+        self.closed = !is_open;
         closed
     }
 }
@@ -247,14 +256,24 @@ mod tests {
     use crate::engine::inbox::inbox;
     use crate::engine::meter::CommitMeter;
     use crate::engine::rules::record::WorkflowRef;
+    use crate::engine::rules::reply::Reply;
+    use crate::engine::rules::reply_samples::replies;
     use crate::engine::rules::verbs::Command;
+    use crate::error::Unavailable;
     use crate::limits;
     use crate::testing::ManualClock;
 
     /// An accepted workflow of an engine whose inbox is full.
     async fn in_a_full_inbox() -> (AcceptedWorkflow, InboxReceiver) {
+        let (accepted, intake) = with_an_inbox().await;
+        let bytes = limits::INBOX_MAX * limits::INBOX_PLACE_BYTES;
+        let _full = accepted.client.inbox().post(Request::Wake, bytes).await.unwrap();
+        (accepted, intake)
+    }
+
+    /// An accepted workflow of an engine that is played by the test.
+    async fn with_an_inbox() -> (AcceptedWorkflow, InboxReceiver) {
         let (inbox, intake) = inbox();
-        let _full = inbox.post(Request::Wake, limits::INBOX_MAX * limits::INBOX_PLACE_BYTES).await.unwrap();
         let clock = Arc::new(ManualClock::default());
         let meter = CommitMeter::new(clock.clone());
         let client = Client::new(inbox, 0, broadcast::channel(1).0, meter, (clock, Arc::default()), None);
@@ -271,6 +290,56 @@ mod tests {
         asked.poll(&mut Context::from_waker(Waker::noop()))
     }
 
+    fn asked(intake: &mut InboxReceiver) -> Vec<Request> {
+        std::iter::from_fn(|| intake.take()).collect()
+    }
+
+    fn closes(asked: &&Request) -> bool {
+        matches!(asked, Request::GiveBack(command) if matches!(**command, Command::CloseWorkflow(_)))
+    }
+
+    /// A message that is handed out while nobody waits for it any more is given back before another is asked for: whoever receives one
+    /// by one would get the one behind it first.
+    #[tokio::test]
+    async fn a_receive_that_was_dropped_gives_back_before_the_next_is_asked() {
+        let (accepted, mut intake) = with_an_inbox().await;
+        let handed = replies().into_iter().find(|reply| matches!(reply, Reply::Receive(Ok(_)))).unwrap();
+        let letter = {
+            let mut first = pin!(accepted.receive(1, Duration::MAX));
+            assert!(poll(first.as_mut()).is_pending());
+            let Some(Request::Ask(letter)) = intake.take() else { panic!("nothing is asked") };
+            // From here to its commit.
+            assert!(letter.answer(handed));
+            letter
+        };
+        let mut second = pin!(accepted.receive(1, Duration::MAX));
+        assert!(poll(second.as_mut()).is_pending());
+        assert!(intake.take().is_none(), "it is not asked while the first is under way");
+        letter.publish(&mut |command| accepted.client.inbox().give_back(command));
+        assert!(poll(second.as_mut()).is_pending());
+        let asked = asked(&mut intake);
+        assert!(matches!(asked[..], [Request::GiveBack(_), Request::Ask(_)]), "{} are asked", asked.len());
+    }
+
+    #[tokio::test]
+    async fn a_receive_that_was_dropped_before_it_was_heard_keeps_nobody_waiting() {
+        let (accepted, mut intake) = with_an_inbox().await;
+        assert!(poll(pin!(accepted.receive(1, Duration::MAX))).is_pending());
+        assert!(poll(pin!(accepted.receive(1, Duration::MAX))).is_pending());
+        assert_eq!(asked(&mut intake).len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_close_that_is_answered_that_nothing_was_done_is_asked_once_more() {
+        let (accepted, mut intake) = with_an_inbox().await;
+        let mut closing = pin!(accepted.close());
+        assert!(poll(closing.as_mut()).is_pending());
+        let Some(Request::Ask(letter)) = intake.take() else { panic!("nothing is asked") };
+        letter.fail(Unavailable::nonsense());
+        assert!(poll(closing.as_mut()).is_ready());
+        assert_eq!(asked(&mut intake).iter().filter(closes).count(), 1);
+    }
+
     #[tokio::test]
     async fn a_close_that_is_dropped_while_it_waits_for_room_gives_the_workflow_back_all_the_same() {
         let (accepted, mut intake) = in_a_full_inbox().await;
@@ -278,8 +347,6 @@ mod tests {
             let mut closing = pin!(accepted.close());
             assert!(poll(closing.as_mut()).is_pending());
         }
-        let asked: Vec<Request> = std::iter::from_fn(|| intake.take()).collect();
-        let closes = |asked: &&Request| matches!(asked, Request::GiveBack(command) if matches!(**command, Command::CloseWorkflow(_)));
-        assert_eq!(asked.iter().filter(closes).count(), 1);
+        assert_eq!(asked(&mut intake).iter().filter(closes).count(), 1);
     }
 }

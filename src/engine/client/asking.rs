@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::engine::client::client::Client;
+use crate::engine::left_answers::LeftAnswers;
 use crate::engine::letter::WorkWait;
 use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
@@ -35,6 +36,14 @@ impl Client {
         V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
     {
         self.answer(verb).await?.map_err(OperationError::Refused)
+    }
+
+    /// The same, and is heard also if nobody waits for the answer any more.
+    pub(crate) async fn ask_at_once<V>(&self, verb: V) -> Result<V::Done, OperationError<V::Refusal>>
+    where
+        V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
+    {
+        self.inbox().ask_at_once(verb).await?.map_err(OperationError::Refused)
     }
 
     /// Asks, and waits for the answer.
@@ -88,6 +97,17 @@ impl Client {
     ) -> Result<V::Done, ReceiveError> {
         let work_wait = WorkWait::new(&verb, wait.min(limits::DURATION_MAX));
         self.inbox().ask(verb, Some(work_wait)).await?.map_err(ReceiveError::Refused)
+    }
+
+    /// The same, and says where its answer is left if nobody waits for it any more.
+    pub(crate) async fn ask_for_work_or_leave<V: WorkVerb>(
+        &self,
+        verb: V,
+        wait: Duration,
+        left: &LeftAnswers,
+    ) -> Result<V::Done, ReceiveError> {
+        let work_wait = WorkWait::new(&verb, wait.min(limits::DURATION_MAX));
+        self.inbox().ask_or_leave(verb, work_wait, left).await?.map_err(ReceiveError::Refused)
     }
 
     /// Asks for work under a token, and waits for it up to `wait`, or until there is `enough`.

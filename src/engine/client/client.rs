@@ -219,7 +219,8 @@ impl Client {
     /// # Errors
     /// [`OperateRefusal::StorageFull`](crate::error::OperateRefusal::StorageFull) when there is not enough room where it goes, or the disk of the engine's file is
     /// nearly full meanwhile, if head room is kept; [`Misuse`] when its name ends as what is made beside a file does (`.new`, `.part`,
-    /// `.lock`, `.ballast`); [`Fault`] when the target exists or cannot be written, or when a record is damaged.
+    /// `.lock`, `.ballast`); [`OperateRefusal::BackupFailed`](crate::error::OperateRefusal::BackupFailed) when the target exists or cannot be written, or
+    /// when a record is damaged.
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<u64, OperateError> {
         let (slot, answer) = oneshot::channel();
         let target = target.as_ref().to_owned();

@@ -39,7 +39,8 @@ use crate::token::LockToken;
 /// as it was the first time, with the same receipts, and does nothing. Another settlement of it is refused with
 /// [`SettleRefusal::AlreadySettled`](crate::error::SettleRefusal::AlreadySettled), which says how it was settled. After a minute, after
 /// 262,144 other settlements, and after the engine was opened anew, both are
-/// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost).
+/// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost). A [`release`](Delivery::release) takes effect also if its future is
+/// dropped; do not ask it again under an [`AcceptedWorkflow`](crate::AcceptedWorkflow), which may have been handed the message anew.
 ///
 /// # Dropping
 /// A delivery that is dropped without being settled is given back at once as a failed attempt.
@@ -284,9 +285,19 @@ impl Delivery {
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<SettleResult, SettleError> {
-        let settled = self.hold.origin.client.ask(self.hold.command(settlement)).await?;
-        self.note_settled();
-        Ok(settled)
+        let command = self.hold.command(settlement);
+        let client = self.hold.origin.client.clone();
+        if !matches!(command.settlement, Settlement::Release) {
+            let settled = client.ask(command).await?;
+            self.note_settled();
+            return Ok(settled);
+        }
+        // Noted before it is heard, and heard also if nobody waits: its holder may be handed the message again with the same count, and a
+        // second word of this delivery would end that one.
+        self.hold.settled = true;
+        let released = client.ask_at_once(command).await;
+        self.hold.settled = released.is_ok();
+        released
     }
 
     /// Gives it back unstarted. It is asked before this returns, so that whatever is asked later finds it given back; nobody

@@ -210,6 +210,7 @@ fn operate_refusals() -> impl Iterator<Item = OperateRefusal> {
         OperateRefusal::Send(SendRefusal::StorageFull),
         OperateRefusal::StorageFull { needed_bytes: 300, free_bytes: 2 },
         OperateRefusal::NotAtHead(number(300)),
+        OperateRefusal::BackupFailed("no".to_owned()),
     ];
     refusals.into_iter()
 }

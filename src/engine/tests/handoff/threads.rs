@@ -34,12 +34,16 @@ pub(crate) mod mpsc {
     pub(crate) use shuttle::sync::mpsc::Sender;
     pub(crate) use shuttle::sync::mpsc::SyncSender;
     pub(crate) use shuttle::sync::mpsc::TryRecvError;
-    pub(crate) use shuttle::sync::mpsc::sync_channel;
 
     pub(crate) struct Receiver<T>(mpsc::Receiver<T>);
 
     pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
         let (sender, receiver) = mpsc::channel();
+        (sender, Receiver(receiver))
+    }
+
+    pub(crate) fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
+        let (sender, receiver) = mpsc::sync_channel(bound);
         (sender, Receiver(receiver))
     }
 
