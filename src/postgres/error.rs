@@ -27,6 +27,14 @@ pub(crate) enum SourceError {
         /// What the server says.
         problem: String,
     },
+    /// Rows that were copied stay where they are.
+    #[error("cannot delete copied rows of PostgreSQL table {table}: {problem}")]
+    Delete {
+        /// The table.
+        table: String,
+        /// What the server says.
+        problem: String,
+    },
     /// The table is not one that can be copied in order.
     #[error("cannot use PostgreSQL table {table}: {problem}")]
     Table {

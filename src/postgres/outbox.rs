@@ -167,7 +167,10 @@ impl Outbox {
         let from = copied_through.unwrap_or(i64::MIN);
         let parameters: [&(dyn ToSql + Sync); 2] = [&from, &limits::SOURCE_LAG_ROWS];
         let answer = answered(open.carried.client.query_one(&statement, &parameters)).await;
-        self.read(answer).map(|row| row.get(0))
+        answer.map(|row| row.get(0)).map_err(|problem| {
+            self.let_go();
+            SourceError::Read { table: self.table.to_string(), problem }
+        })
     }
 
     /// Deletes the rows of a run of numbers, which are copied: those above `from`, up to `through`.
@@ -181,15 +184,11 @@ impl Outbox {
         let Some(open) = &self.open else { return Ok(()) };
         let statement = sql::delete(&self.table, &self.columns);
         let from = from.unwrap_or(i64::MIN);
-        let answer = answered(open.carried.client.execute(&statement, &[&from, &through])).await;
-        self.read(answer).map(drop)
-    }
-
-    fn read<T>(&mut self, answer: Result<T, String>) -> Result<T, SourceError> {
-        if answer.is_err() {
+        let deleted = answered(open.carried.client.execute(&statement, &[&from, &through])).await;
+        deleted.map(drop).map_err(|problem| {
             self.let_go();
-        }
-        answer.map_err(|problem| SourceError::Read { table: self.table.to_string(), problem })
+            SourceError::Delete { table: self.table.to_string(), problem }
+        })
     }
 }
 

@@ -439,3 +439,20 @@ fn a_row_that_has_no_workflow_is_waited_for_and_never_passed() {
     assert_eq!(orders, ["a", "b", "a"]);
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn copied_rows_that_cannot_be_deleted_are_told_as_such() {
+    let Some((_server, session, fixture)) = shop("copied_rows = \"delete\"\n") else { return };
+    session.run(
+        "create function keep() returns trigger language plpgsql as $$ begin raise exception 'rows stay'; end $$; \
+         create trigger keep before delete on outbox for each row execute function keep()",
+    );
+    insert(&session, "a", 1);
+    let daemon = fixture.start();
+    let told = "cannot delete copied rows of PostgreSQL table outbox: rows stay";
+    source(&daemon, |source| source["problem"] == told);
+    session.run("drop trigger keep on outbox");
+    source(&daemon, |source| source["problem"].is_null() && source["copied_through"] == 1);
+    assert_eq!((bodies(&daemon, 9), session.number("select count(*) from outbox")), (vec![1.into()], 0));
+    assert_eq!(daemon.stop(), Some(0));
+}
