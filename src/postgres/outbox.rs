@@ -24,6 +24,7 @@ use crate::postgres::sql::TableName;
 use crate::postgres::table::BodyKind;
 use crate::postgres::table::TableFacts;
 use crate::postgres::table::check;
+use crate::postgres::table::check_sequence;
 use crate::postgres::watermark::Watermark;
 
 /// An outbox, and the connection to its server while there is one.
@@ -138,7 +139,11 @@ impl Outbox {
         }
         let Some(open) = &mut self.open else { return Ok(OutboxLook::default()) };
         let (table, columns) = (&self.table, &self.columns);
-        open.note_transactions(table, columns).await?;
+        let highest = open.note_transactions(table, columns).await?;
+        if highest.is_some() && highest < copied_through {
+            // The table may have been made anew meanwhile: its rows would be passed over as copied.
+            check_sequence(&open.carried.client, table, &columns.id, copied_through).await?;
+        }
         let at_once = self.rows_at_once;
         let (look, stop) = open.read(table, columns, self.numbers_are_ids, copied_through, at_once).await?;
         self.rows_at_once = at_once.after(look.rows.len(), stop);
@@ -193,11 +198,12 @@ impl Outbox {
 }
 
 impl OutboxConnection {
+    /// Notes which transactions are open, and says the highest number that is seen.
     async fn note_transactions(
         &mut self,
         table: &TableName,
         columns: &OutboxColumns,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<i64>, SourceError> {
         let statement = sql::transactions(table, columns);
         let answer = answered(self.carried.client.query_one(&statement, &[&self.checked.oid])).await;
         let row = answer.map_err(|problem| SourceError::Read { table: table.to_string(), problem })?;
@@ -206,8 +212,9 @@ impl OutboxConnection {
             let problem = format!("{} transactions are open at once", transactions.len());
             return Err(SourceError::Read { table: table.to_string(), problem });
         }
-        self.watermark.note(row.get(0), BTreeSet::from_iter(transactions));
-        Ok(())
+        let highest = row.get(0);
+        self.watermark.note(highest, BTreeSet::from_iter(transactions));
+        Ok(highest)
     }
 
     /// Reads rows in order, as many as are copied at once, up to the first before which one may be missing; and why it stopped there.

@@ -107,8 +107,11 @@ async fn types(client: &Client, table: &TableName, oid: u32) -> Result<Vec<(Stri
 }
 
 /// Refuses numbers that are not given in order, one by one, while the row is inserted: of those it could never be said that no
-/// lower one is still to come.
-async fn check_sequence(
+/// lower one is still to come. So it refuses a sequence that has not come as far as rows were copied.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) async fn check_sequence(
     client: &Client,
     table: &TableName,
     id: &str,

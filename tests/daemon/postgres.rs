@@ -441,6 +441,25 @@ fn a_row_that_has_no_workflow_is_waited_for_and_never_passed() {
 }
 
 #[test]
+fn a_table_that_is_made_anew_while_it_is_copied_is_known_by_its_sequence() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    for number in 1..=3 {
+        insert(&session, "a", number);
+    }
+    let daemon = fixture.start();
+    wait_for_stored(&daemon, 3);
+    source(&daemon, |source| source["copied_through"] == 3);
+    session.run("truncate outbox restart identity");
+    insert(&session, "a", 4);
+    let told = "row 3 was copied, but its sequence";
+    source(&daemon, |source| source["problem"].as_str().is_some_and(|problem| problem.contains(told)));
+    fixture.write("orders.toml", &definition_of(&server, "name = \"outbox-2\"\n"));
+    wait_for_stored(&daemon, 4);
+    assert_eq!(bodies(&daemon, 9), [1, 2, 3, 4]);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn copied_rows_that_cannot_be_deleted_are_told_as_such() {
     let Some((_server, session, fixture)) = shop("copied_rows = \"delete\"\n") else { return };
     session.run(
