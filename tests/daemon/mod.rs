@@ -17,6 +17,7 @@ mod orphan;
 mod packed;
 mod postgres;
 pub(crate) mod postgres_server;
+mod postgres_waits;
 #[path = "../kill/reliability.rs"]
 #[allow(dead_code, reason = "these tests have no seed")]
 mod reliability;

@@ -23,7 +23,7 @@ const TABLE: &str = "create table outbox (id bigint generated always as identity
                      order_id text not null, version bigint, payload jsonb not null)";
 
 /// A server with a table, and a folder whose queue copies it.
-fn shop(definition: &str) -> Option<(PostgresServer, Session, Fixture)> {
+pub(crate) fn shop(definition: &str) -> Option<(PostgresServer, Session, Fixture)> {
     let server = PostgresServer::start()?;
     let session = server.session();
     session.run(TABLE);
@@ -33,7 +33,7 @@ fn shop(definition: &str) -> Option<(PostgresServer, Session, Fixture)> {
     Some((server, session, fixture))
 }
 
-fn definition_of(server: &PostgresServer, more: &str) -> String {
+pub(crate) fn definition_of(server: &PostgresServer, more: &str) -> String {
     format!(
         "[source]\npostgres = \"{}\"\npassword_file = \"database.password\"\ntable = \"outbox\"\npoll = \"10ms\"\n\
          columns = {{ workflow_id = \"order_id\", body = \"payload\" }}\n{more}",
@@ -42,13 +42,13 @@ fn definition_of(server: &PostgresServer, more: &str) -> String {
 }
 
 /// The bodies of a queue's messages, in their order.
-fn bodies(daemon: &Daemon, count: usize) -> Vec<Value> {
+pub(crate) fn bodies(daemon: &Daemon, count: usize) -> Vec<Value> {
     let path = format!("/v1/queues/orders/messages?limit={}", count.max(1));
     let page = daemon.json("GET", &path, &Value::Null);
     page["messages"].as_array().expect("a page").iter().map(|message| message["body"].clone()).collect()
 }
 
-fn wait_for_stored(daemon: &Daemon, count: u64) {
+pub(crate) fn wait_for_stored(daemon: &Daemon, count: u64) {
     daemon.wait_for("/v1/queues/orders", |queue| queue["counts"]["stored"] == count);
 }
 
@@ -57,7 +57,7 @@ fn source(daemon: &Daemon, what: impl Fn(&Value) -> bool) -> Value {
     definitions["definitions"][0]["source"].clone()
 }
 
-fn insert(session: &Session, order: &str, number: u64) {
+pub(crate) fn insert(session: &Session, order: &str, number: u64) {
     session.run(&format!("insert into outbox (order_id, payload) values ('{order}', '{number}')"));
 }
 
