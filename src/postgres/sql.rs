@@ -161,8 +161,8 @@ pub(crate) fn select(table: &TableName, columns: &OutboxColumns, is_body_bytes: 
 }
 
 /// The highest number that can be seen, and the transactions that may still bring a lower one: those that are open in this
-/// database, and those that were prepared and hold the table. Autovacuum inserts nothing, and is known by having no user: what kind of
-/// process it is, only some users are told.
+/// database, and those that were prepared and hold the table, or one whose rows are read with it: who inserts into a partition itself holds
+/// nothing else. Autovacuum inserts nothing, and is known by having no user: what kind of process it is, only some users are told.
 pub(crate) fn transactions(table: &TableName, columns: &OutboxColumns) -> String {
     let (id, table) = (quoted(&columns.id), table.quoted());
     format!(
@@ -170,8 +170,10 @@ pub(crate) fn transactions(table: &TableName, columns: &OutboxColumns) -> String
          array(select distinct l.virtualtransaction from pg_locks l left join pg_stat_activity a on a.pid = l.pid \
          where l.granted and ((l.locktype = 'virtualxid' and l.pid <> pg_backend_pid() \
          and a.datname = current_database() and a.usesysid is not null) \
-         or (l.locktype = 'relation' and l.relation = $1 and l.mode = 'RowExclusiveLock' \
-         and l.database = (select oid from pg_database where datname = current_database()))))"
+         or (l.locktype = 'relation' and l.mode = 'RowExclusiveLock' \
+         and l.database = (select oid from pg_database where datname = current_database()) \
+         and l.relation in (with recursive parts as (select $1::oid as part union \
+         select i.inhrelid from pg_inherits i join parts on i.inhparent = parts.part) select part from parts))))"
     )
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn wait_for_stored(daemon: &Daemon, count: u64) {
     daemon.wait_for("/v1/queues/orders", |queue| queue["counts"]["stored"] == count);
 }
 
-fn source(daemon: &Daemon, what: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn source(daemon: &Daemon, what: impl Fn(&Value) -> bool) -> Value {
     let definitions = daemon.wait_for("/v1/definitions", |page| what(&page["definitions"][0]["source"]));
     definitions["definitions"][0]["source"].clone()
 }

@@ -362,7 +362,7 @@ BUGS = [
     ("exit_75_is_retried_uncounted", H + "exec.rs", "Err(Failure::new(result))\n            }\n            (ProgramEnd::Exited, Some(BAD_DATA))", "Err(Failure::unbegun(result))\n            }\n            (ProgramEnd::Exited, Some(BAD_DATA))"),
     ("lost_lock_in_a_batch_is_accepted", B + "settle.rs", "answers.into_iter().map(|answer| answer.map_err(AmqpRefusal::from)).collect()", "answers.into_iter().map(|answer| answer.or(Ok(()))).collect()"),
     ("row_behind_a_hole_is_copied", "src/postgres/watermark.rs", "Some(number) <= self.last_final || before", "true || before"),
-    ("prepared_transactions_are_not_waited_for", "src/postgres/sql.rs", "or (l.locktype = 'relation' and l.relation = $1", "or (false and l.locktype = 'relation' and l.relation = $1"),
+    ("prepared_transactions_are_not_waited_for", "src/postgres/sql.rs", "or (l.locktype = 'relation' and l.mode", "or (false and l.locktype = 'relation' and l.mode"),
     ("transactions_without_writes_are_not_waited_for", "src/postgres/sql.rs", "(l.locktype = 'virtualxid' and", "(false and l.locktype = 'virtualxid' and"),
     ("waits_for_transactions_that_came_later", "src/postgres/watermark.rs", "awaited.retain(|transaction| open.contains(transaction));", "*awaited = open.clone();"),
     ("how_far_it_is_copied_is_not_kept", D + "outbox_copier.rs", "Completion::new().state(Bytes::from(written))", "Completion::new().state(Bytes::from(written)).clear_state()"),
