@@ -97,7 +97,7 @@ pub(crate) struct OutboxCopier {
     membership: Membership,
     status: Arc<OutboxStatus>,
     table: Outbox,
-    /// How many rows are sent at once; fewer after a refusal, to find the row that is refused.
+    /// How many rows are read and sent at once; fewer after a refusal, to find the row that is refused.
     at_once: usize,
     /// Copied rows are deleted up to here, as far as is known.
     deleted_through: Option<i64>,
@@ -169,14 +169,17 @@ impl OutboxCopier {
             return Err(CopyError::OutboxFull(self.of_queue.queue.clone()));
         }
         self.delete_copied(progress.as_ref()).await?;
-        let OutboxLook { rows, is_more, waits_for, wrong } = self.table.look(copied_through).await?;
+        let OutboxLook { rows, is_more, waits_for, wrong } =
+            self.table.look(copied_through, self.at_once).await?;
         let in_hand = i64::try_from(rows.len()).unwrap_or(i64::MAX);
         let has_rest = is_more || waits_for > 0 || wrong.is_some();
         match has_rest {
             true => self.status.found(copied_through, in_hand),
             false => self.status.looked(copied_through, in_hand, waits_for),
         }
-        let copied_through = self.copy(rows, copied_through).await?;
+        let copied = self.copy(rows, copied_through).await;
+        // A look is as small as what a full queue takes, so how many rows wait is asked also where none could be copied.
+        let copied_through = *copied.as_ref().unwrap_or(&copied_through);
         // Only now: an answer comes behind the rows that are on their way, and perhaps not in time.
         if has_rest {
             match self.table.behind(copied_through).await {
@@ -187,6 +190,7 @@ impl OutboxCopier {
                 Err(error) => return Err(error.into()),
             }
         }
+        copied?;
         match (in_hand, wrong) {
             (0, Some(wrong)) => Err(wrong.into()),
             (0, None) if waits_for > 0 => Ok(NextTurn::Wait(limits::SOURCE_HELD_POLL)),
@@ -223,10 +227,9 @@ impl OutboxCopier {
     /// Sends rows and keeps how far they are copied, in one transaction; how far that is then.
     async fn copy(
         &mut self,
-        mut rows: Vec<OutboxRow>,
+        rows: Vec<OutboxRow>,
         copied_from: Option<i64>,
     ) -> Result<Option<i64>, CopyError> {
-        rows.truncate(self.at_once);
         let (mut messages, mut copied_through) = (Vec::with_capacity(rows.len()), copied_from);
         for row in rows {
             let number = row.id;

@@ -42,7 +42,7 @@ impl OutboxRows {
     /// What is wrong with the server, the table or a row, in a sentence.
     pub async fn next(&mut self) -> Result<Vec<Message>, Box<dyn Error + Send + Sync>> {
         loop {
-            let look = self.table.look(self.read_through).await?;
+            let look = self.table.look(self.read_through, limits::SOURCE_ROWS_AT_ONCE).await?;
             if let Some(last) = look.rows.last() {
                 self.read_through = Some(last.id);
                 return Ok(look.rows.into_iter().map(|row| self.message(row)).collect());

@@ -50,13 +50,15 @@ struct OutboxConnection {
 }
 
 /// How many rows are asked for at once. What was learned of it outlives the connection: over another one, rows are as large.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RowsAtOnce(usize);
 
 impl RowsAtOnce {
-    /// What is cut off was sent for nothing: the next look asks for as much as this one could use.
-    fn after(self, used: usize, stop: ReadStop) -> RowsAtOnce {
+    /// What is cut off was sent for nothing: the next look asks for as much as this one could use. One that was to bring fewer, and
+    /// has, says nothing of more.
+    fn after(self, asked: RowsAtOnce, used: usize, stop: ReadStop) -> RowsAtOnce {
         match stop {
+            ReadStop::Not if asked < self => self,
             ReadStop::Not => RowsAtOnce(self.0.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE)),
             ReadStop::Full | ReadStop::Waits => RowsAtOnce(used.max(1)),
         }
@@ -121,19 +123,27 @@ impl Outbox {
         }
     }
 
-    /// Reads what follows the row with this number, as far as it is final.
+    /// Reads what follows the row with this number, as far as it is final, and no more rows than `most`.
     ///
     /// # Errors
     /// [`SourceError`]; the connection is let go of then.
-    pub(crate) async fn look(&mut self, copied_through: Option<i64>) -> Result<OutboxLook, SourceError> {
-        let looked = self.try_look(copied_through).await;
+    pub(crate) async fn look(
+        &mut self,
+        copied_through: Option<i64>,
+        most: usize,
+    ) -> Result<OutboxLook, SourceError> {
+        let looked = self.try_look(copied_through, RowsAtOnce(most)).await;
         if looked.is_err() {
             self.let_go();
         }
         looked
     }
 
-    async fn try_look(&mut self, copied_through: Option<i64>) -> Result<OutboxLook, SourceError> {
+    async fn try_look(
+        &mut self,
+        copied_through: Option<i64>,
+        most: RowsAtOnce,
+    ) -> Result<OutboxLook, SourceError> {
         if self.open.is_none() {
             self.open = Some(self.connect(copied_through).await?);
         }
@@ -144,9 +154,9 @@ impl Outbox {
             // The table may have been made anew meanwhile: its rows would be passed over as copied.
             check_sequence(&open.carried.client, table, &columns.id, copied_through).await?;
         }
-        let at_once = self.rows_at_once;
-        let (look, stop) = open.read(table, columns, self.numbers_are_ids, copied_through, at_once).await?;
-        self.rows_at_once = at_once.after(look.rows.len(), stop);
+        let asked = self.rows_at_once.min(most);
+        let (look, stop) = open.read(table, columns, self.numbers_are_ids, copied_through, asked).await?;
+        self.rows_at_once = self.rows_at_once.after(asked, look.rows.len(), stop);
         Ok(look)
     }
 
@@ -283,11 +293,18 @@ mod tests {
     #[test]
     fn as_many_rows_are_asked_for_as_could_be_used_and_fewer_where_that_has_failed() {
         let most = RowsAtOnce(limits::SOURCE_ROWS_AT_ONCE);
-        assert_eq!(most.after(80, ReadStop::Full), RowsAtOnce(80));
-        assert_eq!(most.after(0, ReadStop::Waits), RowsAtOnce(1));
-        assert_eq!(RowsAtOnce(80).after(80, ReadStop::Not), RowsAtOnce(160));
-        assert_eq!(most.after(1_000, ReadStop::Not), most);
+        assert_eq!(most.after(most, 80, ReadStop::Full), RowsAtOnce(80));
+        assert_eq!(most.after(most, 0, ReadStop::Waits), RowsAtOnce(1));
+        assert_eq!(RowsAtOnce(80).after(RowsAtOnce(80), 80, ReadStop::Not), RowsAtOnce(160));
+        assert_eq!(most.after(most, 1_000, ReadStop::Not), most);
         assert_eq!(RowsAtOnce(80).after_failure(), RowsAtOnce(40));
         assert_eq!(RowsAtOnce(1).after_failure(), RowsAtOnce(1));
+    }
+
+    #[test]
+    fn a_look_that_was_to_bring_few_rows_teaches_nothing_of_how_many_could_come() {
+        let few = RowsAtOnce(1);
+        assert_eq!(RowsAtOnce(80).after(few, 1, ReadStop::Not), RowsAtOnce(80));
+        assert_eq!(RowsAtOnce(80).after(few, 1, ReadStop::Full), few);
     }
 }
