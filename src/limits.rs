@@ -372,7 +372,7 @@ pub const OUTGOING_BYTES_MAX: usize = 1024 * 1024;
 /// Longest answer of a handler in bytes: the largest state as base64, and messages to send.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Longest line of a child's complaints that is passed on whole.
+/// Longest line of a child's complaints that is passed on whole; a longer one is passed on in parts.
 pub const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
 
 /// How long the extra child for suspects is kept that has nothing to do: a poison message comes back after its backoff.

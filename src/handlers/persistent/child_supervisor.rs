@@ -231,16 +231,18 @@ impl ChildSupervisor {
     /// Passes on what a child writes to its standard error, keeps it for what fails meanwhile, and its last words.
     async fn listen(&self, stderr: ChildStderr, last_words: &Mutex<String>) {
         let mut lines = PipeLines::new(stderr, limits::COMPLAINT_BYTES_MAX);
+        let pass_on = |line: &[u8]| {
+            self.shared_pool.complained(self.slot, &String::from_utf8_lossy(line));
+            let line = answer::legible(line);
+            let (queue, program) = (self.shared_pool.program.queue(), self.shared_pool.program.name());
+            tracing::info!(queue, program, line, "a persistent handler wrote a line");
+            *last_words.lock() = line;
+        };
         loop {
-            let ended = lines.next(|line| {
-                self.shared_pool.complained(self.slot, &String::from_utf8_lossy(line));
-                let line = answer::legible(line);
-                let (queue, program) = (self.shared_pool.program.queue(), self.shared_pool.program.name());
-                tracing::info!(queue, program, line, "a persistent handler wrote a line");
-                *last_words.lock() = line;
-            });
-            match ended.await {
-                Ok(()) | Err(PipeEnd::TooLong) => {}
+            match lines.next(pass_on).await {
+                Ok(()) => {}
+                // Its parts are passed on as lines: what is wrong may stand in any of them.
+                Err(PipeEnd::TooLong) => lines.cut(pass_on),
                 Err(PipeEnd::Closed) => return,
             }
         }

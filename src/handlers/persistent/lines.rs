@@ -20,7 +20,7 @@ pub(super) struct PipeLines<P> {
 pub(super) enum PipeEnd {
     /// The pipe is closed.
     Closed,
-    /// A line is longer than allowed; what came of it is let go, and the next one begins in its middle.
+    /// A line is longer than allowed: [`PipeLines::cut`] shows what came of it, and the next one begins in its middle.
     TooLong,
 }
 
@@ -48,10 +48,15 @@ impl<P: AsyncRead + Unpin> PipeLines<P> {
                 return Ok(());
             }
             if self.read.len() > self.len_max {
-                self.read.clear();
+                self.start = self.read.len();
                 return Err(PipeEnd::TooLong);
             }
         }
+    }
+
+    /// Shows what came of a line that is too long.
+    pub(super) fn cut(&self, mut show: impl FnMut(&[u8])) {
+        shown(&self.read[..self.start], &mut show);
     }
 
     /// The last line of a pipe that is closed may lack its end.
@@ -96,6 +101,9 @@ mod tests {
         assert_eq!(read(&"x".repeat(100), 10).await, (vec![], PipeEnd::TooLong));
         let mut lines = PipeLines::new(&b"xxxxxxxxxx"[..], 5);
         assert_eq!(lines.next(|_| ()).await, Err(PipeEnd::TooLong));
+        let mut cut = Vec::new();
+        lines.cut(|part| cut.extend_from_slice(part));
+        assert_eq!(cut, b"xxxxxxxxxx");
         assert_eq!(lines.next(|_| ()).await, Err(PipeEnd::Closed));
     }
 }

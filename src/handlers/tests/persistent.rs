@@ -39,6 +39,10 @@ for line in sys.stdin:
     if word == "die":
         sys.stderr.write("Traceback\n  here\ncannot go on\n")
         os._exit(3)
+    elif word == "scream":
+        sys.stderr.write("x" * 100000)
+        sys.stderr.flush()
+        os._exit(3)
     elif word == "answer and die":
         os.write(1, json.dumps({"id": request["id"], "state": word}).encode() + b"\n")
         os._exit(4)
@@ -175,6 +179,18 @@ async fn what_a_child_wrote_while_it_held_a_message_is_kept_with_its_failure() {
     let given = give(&stage, &persistent, "die").await;
     let failure = given.ended.await.unwrap().unwrap_err();
     assert_eq!(failure.abandon.output.text, "Traceback\n  here\ncannot go on\n");
+    given.handed.complete().await;
+}
+
+#[tokio::test]
+async fn a_long_line_of_complaint_is_kept_to_its_end_and_what_was_cut_is_counted() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    let given = give(&stage, &persistent, "scream").await;
+    let failure = given.ended.await.unwrap().unwrap_err();
+    assert!(failure.reason().ends_with('x'), "{}", failure.reason());
+    let output = &failure.abandon.output;
+    assert!(output.text.ends_with("x\n"), "{output:?}");
+    assert!(output.cut_bytes + output.text.len() as u64 > 100_000, "{output:?}");
     given.handed.complete().await;
 }
 
