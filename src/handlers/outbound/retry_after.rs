@@ -3,43 +3,69 @@
 use std::time::Duration;
 
 use http::HeaderMap;
+use http::header::DATE;
 use http::header::RETRY_AFTER;
 use jiff::fmt::rfc2822::DateTimeParser;
 
 use crate::clock::Timestamp;
 use crate::limits;
 
-/// Reads `Retry-After`: seconds, or a date. One that makes no sense is as good as none.
+/// Reads `Retry-After`: seconds, or a date, which is measured by the clock of whoever has written it, if the answer says that. One
+/// that makes no sense is as good as none; so is one that names no later time, because all attempts would be used up in a moment.
 pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let delay = match value.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => {
-            let date = DateTimeParser::new().parse_timestamp(value).ok()?;
-            Timestamp::from_millis(u64::try_from(date.as_millisecond()).ok()?).since(now)
+            let written = headers.get(DATE).and_then(|date| read_date(date.to_str().ok()?.trim()));
+            read_date(value)?.since(written.unwrap_or(now))
         }
     };
-    Some(delay.min(limits::RETRY_AFTER_MAX))
+    (!delay.is_zero()).then(|| delay.min(limits::RETRY_AFTER_MAX))
+}
+
+fn read_date(text: &str) -> Option<Timestamp> {
+    let date = DateTimeParser::new().parse_timestamp(text).ok()?;
+    u64::try_from(date.as_millisecond()).ok().map(Timestamp::from_millis)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Wed, 21 Oct 2015 07:28:00 GMT
+    const NOW: Timestamp = Timestamp::from_millis(1_445_412_480_000);
+
     fn read(value: &'static str) -> Option<Duration> {
-        let headers = HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]);
-        // Wed, 21 Oct 2015 07:28:00 GMT
-        retry_after(&headers, Timestamp::from_millis(1_445_412_480_000))
+        retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]), NOW)
     }
 
     #[test]
     fn seconds_and_dates_are_understood() {
         assert_eq!(read("120"), Some(Duration::from_secs(120)));
         assert_eq!(read("Wed, 21 Oct 2015 07:28:10 GMT"), Some(Duration::from_secs(10)));
-        assert_eq!(read("Wed, 21 Oct 2015 07:27:00 GMT"), Some(Duration::ZERO));
         for nonsense in ["soon", "-1", "1.5", ""] {
             assert_eq!(read(nonsense), None, "{nonsense}");
         }
+    }
+
+    #[test]
+    fn a_delay_of_nothing_and_a_date_that_is_over_leave_the_delays_of_the_definition() {
+        for over in ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:27:00 GMT"] {
+            assert_eq!(read(over), None, "{over}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_measured_by_the_clock_of_whoever_has_written_it() {
+        let read = |date: &'static str, value: &'static str| {
+            let headers = [(DATE, date.parse().unwrap()), (RETRY_AFTER, value.parse().unwrap())];
+            retry_after(&HeaderMap::from_iter(headers), NOW)
+        };
+        let behind = "Wed, 21 Oct 2015 07:20:00 GMT";
+        assert_eq!(read(behind, "Wed, 21 Oct 2015 07:20:10 GMT"), Some(Duration::from_secs(10)));
+        assert_eq!(read(behind, "Wed, 21 Oct 2015 07:19:50 GMT"), None);
+        assert_eq!(read("today", "Wed, 21 Oct 2015 07:28:10 GMT"), Some(Duration::from_secs(10)));
     }
 
     #[test]
