@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
+use http::StatusCode;
 use http::header;
 use serde::Deserialize;
 use sha2::Digest;
@@ -141,9 +142,16 @@ impl RemoteForward {
             reply = self.outbound.post(headers, Bytes::from(line)) => reply?,
             failure = cut_short(context) => return Err(failure),
         };
-        match reply.status.is_success() {
-            true => receipt(&reply),
-            false => Err(reply.failure(site.clock.now())),
+        match reply.status {
+            status if status.is_success() => receipt(&reply),
+            // Not when its `Retry-After` says, which is a second however long it will be full.
+            StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::INSUFFICIENT_STORAGE => Err(Failure::postponed(format!(
+                "the other daemon has no room for it, or is not ready, so that the attempt is not counted: {}",
+                reply.describe()
+            ))),
+            _ => Err(reply.failure(site.clock.now())),
         }
     }
 }

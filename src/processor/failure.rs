@@ -21,6 +21,8 @@ pub struct Failure {
     pub(crate) is_unbegun: bool,
     /// Whether the message failed with others, any of which may be to blame.
     pub(crate) is_shared: bool,
+    /// Whether whoever it goes to has no room for it now, so that it is tried again uncounted.
+    pub(crate) is_postponed: bool,
 }
 
 impl Failure {
@@ -31,13 +33,20 @@ impl Failure {
 
     /// The failure of a delivery that ends so.
     pub(crate) fn of(abandon: Abandon) -> Failure {
-        Failure { abandon: Box::new(abandon), is_unbegun: false, is_shared: false }
+        Failure { abandon: Box::new(abandon), is_unbegun: false, is_shared: false, is_postponed: false }
     }
 
     /// What is no failure: nothing of the message was begun, so it is given back as if it had not been handed out.
     #[cfg(feature = "daemon")]
     pub(crate) fn unbegun(reason: impl Into<String>) -> Failure {
         Failure { is_unbegun: true, ..Failure::new(reason) }
+    }
+
+    /// What neither the message nor its handler is to blame for: whoever it goes to has no room for it now. It is tried again after
+    /// the queue's backoff, and the attempt is not counted.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn postponed(reason: impl Into<String>) -> Failure {
+        Failure { is_postponed: true, ..Failure::new(reason) }
     }
 
     /// A failure of several messages at once, any of which may be to blame: each is tried again at once, alone.

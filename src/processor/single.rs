@@ -276,6 +276,9 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         if failure.is_unbegun {
             return settled_as(DeliveryEnd::Released, delivery.release().await);
         }
+        if failure.is_postponed {
+            return self.postpone(delivery, failure.abandon.reason).await;
+        }
         let is_shared = failure.is_shared;
         let abandon = self.delays.apply(*failure.abandon, &self.queue, attempt)?;
         let plain = abandon.plain();
@@ -289,6 +292,19 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             abandoned => abandoned,
         };
         settled_as(DeliveryEnd::Failed, abandoned)
+    }
+
+    /// Gives back a message for which whoever it goes to has no room: it is tried again later, uncounted.
+    async fn postpone(&self, mut delivery: Delivery, reason: String) -> Result<DeliveryEnd, Unavailable> {
+        let message = delivery.message();
+        tracing::warn!(
+            queue = %self.queue.name(),
+            workflow = message.workflow_id.as_ref().map(tracing::field::display),
+            sequence = %message.sequence_number,
+            reason,
+            "a message waits for whoever it goes to: it is handled again later, and the attempt is not counted"
+        );
+        settled_as(DeliveryEnd::Failed, delivery.postpone(reason).await)
     }
 }
 

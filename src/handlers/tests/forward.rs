@@ -6,7 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::definition::WebhookDefinition;
+use crate::engine::Queue;
+use crate::engine::WorkflowStatus;
 use crate::handlers::dispatch::AnyHandler;
 use crate::handlers::dispatch::Dispatch;
 use crate::handlers::exec::Exec;
@@ -25,6 +28,7 @@ use crate::handlers::tests::stage::script;
 use crate::handlers::webhook::Webhook;
 use crate::handlers::webhook::WebhookOptions;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
 use crate::processor::Failure;
@@ -130,6 +134,46 @@ async fn nothing_but_a_receipt_completes_what_went_to_another_daemon() {
     assert_eq!(reason(result), "HTTP 200 without a receipt: <html>");
     let (result, _) = sent_on(Some((403, &[], "may not send"))).await;
     assert_eq!(reason(result), "HTTP 403: may not send");
+}
+
+/// Until when workflow `w` waits, and why, once it does.
+async fn waits(queue: &Queue) -> (Timestamp, String) {
+    let waiting = async {
+        loop {
+            let view = queue.workflow("w").unwrap().view().await.unwrap();
+            match view.map(|view| view.status) {
+                Some(WorkflowStatus::Blocked { until: Some(until), reason, .. }) => return (until, reason),
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    tokio::time::timeout(LONG, waiting).await.expect("it waits")
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_full_or_not_ready_uses_up_no_attempt() {
+    for status in [429, 503, 507] {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let stage = Stage::on(engine, Arc::new(clock.clone())).await;
+        let mut receiver = Receiver::start(Some((status, &[("retry-after", "1")], "no room"))).await;
+        let remote = RemoteQueue { outbound: outbound(receiver.url("/invoices")), key: None };
+        let options = ForwardOptions { to: ForwardTo::Remote(remote), keep_position: false };
+        let forward = Forward::new(options, stage.site.clone()).unwrap();
+        stage.queue.send(Message::new("1").workflow("w")).await.unwrap();
+        let running = Processor::new(stage.queue.clone()).start(forward);
+        let mut longest = Duration::ZERO;
+        for _ in 0..=QueueOptions::default().delivery_count_max {
+            receiver.seen().await;
+            let (until, why) = waits(&stage.queue).await;
+            assert!(why.ends_with(&format!("is not counted: HTTP {status}: no room")), "{why}");
+            let message = stage.queue.peek(SequenceNumber::new(0), 1).await.unwrap().remove(0);
+            assert_eq!(message.delivery_count, 0);
+            longest = longest.max(until.since(clock.now()));
+            clock.advance(until.since(clock.now()));
+        }
+        assert!(longest > Duration::from_secs(2), "it is asked more and more seldom: {longest:?}");
+        running.stop().await.unwrap();
+    }
 }
 
 #[tokio::test]
