@@ -16,11 +16,12 @@ pub(crate) struct HeaderSource<'a> {
 }
 
 impl HeaderSource<'_> {
-    /// The same for every attempt, and without a dot, which separates it from the time where it is signed. No queue has
-    /// a `~` in its name.
+    /// The same for every attempt, and another in each store and after a backup was restored, because a receiver drops an ID that it
+    /// knows. It has no dot, which separates it from the time where it is signed. No queue has a `~` in its name.
     pub(crate) fn id(&self) -> String {
         let queue = self.context.queue().name().as_str().replace('.', "~");
-        format!("{queue}_{}", self.context.message().sequence_number)
+        let message = self.context.message();
+        format!("{queue}_{}_{}", message.sequence_number, message.accepted_at.as_millis())
     }
 
     /// What is known of the message. Text is percent-encoded where it is not plain ASCII.

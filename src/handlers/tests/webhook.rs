@@ -1,5 +1,6 @@
 //! What holds for an address to which messages are posted.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -52,12 +53,15 @@ async fn a_post_carries_the_body_what_is_known_of_it_and_its_signatures() {
         .property("tenant", "blue")
         .property("not a token", "x")
         .property("traceparent", trace);
-    assert!(matches!(stage.handle(&webhook, message).await, Ok(Outcome::Complete)));
+    let handed = stage.hand(message).await;
+    let id = format!("orders_1_{}", handed.context.message().accepted_at.as_millis());
+    assert!(matches!(stage.handle_one(&webhook, &handed).await, Ok(Outcome::Complete)));
+    handed.complete().await;
     let seen = receiver.seen().await;
     assert_eq!((seen.uri.to_string().as_str(), seen.body.as_ref()), ("/hook?a=b", &b"{\"cents\":1}"[..]));
     for (name, value) in [
         ("content-type", "application/json; charset=utf-8"),
-        ("webhook-id", "orders_1"),
+        ("webhook-id", id.as_str()),
         ("seriatim-queue", "orders"),
         ("seriatim-workflow-id", "order%2017%0D%0Ax:%20y"),
         ("seriatim-sequence-number", "1"),
@@ -78,7 +82,7 @@ async fn a_post_carries_the_body_what_is_known_of_it_and_its_signatures() {
     let timestamp: u64 = seen.header("webhook-timestamp").parse().unwrap();
     assert!(timestamp.abs_diff(stage.site.clock.now().as_millis() / 1_000) < 60);
     let secrets = SECRETS.map(|text| SigningSecret::parse(text).unwrap());
-    assert_eq!(seen.header("webhook-signature"), signatures(&secrets, "orders_1", timestamp, &seen.body));
+    assert_eq!(seen.header("webhook-signature"), signatures(&secrets, &id, timestamp, &seen.body));
 }
 
 #[tokio::test]
@@ -245,8 +249,27 @@ async fn the_id_of_a_post_is_the_same_for_every_attempt() {
     let (stage, mut receiver) = (Stage::new().await, Receiver::start(Some((500, &[], ""))).await);
     let webhook = Webhook::new(options(receiver.url("/")), stage.site.clone()).unwrap();
     let handed = stage.hand(Message::new("")).await;
+    let mut ids = Vec::new();
     for _ in 0..2 {
         assert_eq!(reason(stage.handle_one(&webhook, &handed).await), "HTTP 500");
-        assert_eq!(receiver.seen().await.header("webhook-id"), "orders_1");
+        ids.push(receiver.seen().await.header("webhook-id").to_owned());
     }
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[tokio::test]
+async fn messages_of_one_number_in_two_stores_have_ids_of_their_own() {
+    let mut receiver = Receiver::start(Some((200, &[], ""))).await;
+    let mut ids = Vec::new();
+    for later in [0, 1] {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        clock.advance(Duration::from_millis(later));
+        let stage = Stage::on(engine, Arc::new(clock)).await;
+        let webhook = Webhook::new(options(receiver.url("/")), stage.site.clone()).unwrap();
+        stage.handle(&webhook, Message::new("")).await.unwrap();
+        let seen = receiver.seen().await;
+        assert_eq!(seen.header("seriatim-sequence-number"), "1");
+        ids.push(seen.header("webhook-id").to_owned());
+    }
+    assert_ne!(ids[0], ids[1]);
 }
