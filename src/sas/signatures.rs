@@ -45,6 +45,11 @@ impl Rights {
         self.key.may(right) && self.key.reaches(queue)
     }
 
+    /// Whether it has a right, for any queue.
+    pub(crate) fn may(&self, right: Right) -> bool {
+        self.key.may(right)
+    }
+
     /// Whether it has a right for what belongs to no queue.
     pub(crate) fn allows_everywhere(&self, right: Right) -> bool {
         self.key.may(right) && self.key.reaches_all()

@@ -74,6 +74,11 @@ impl StorageAccess {
                 );
                 Err(StorageRefusal::forbidden("AuthorizationFailure", message))
             }
+            // Whatever names no queue shows no others than the key reaches.
+            None if !signed.rights.may(right) => {
+                let message = format!("key {} lacks the right to {}", signed.rights.name(), right.as_str());
+                Err(StorageRefusal::forbidden("AuthorizationFailure", message))
+            }
             _ => Ok(()),
         }
     }

@@ -145,7 +145,33 @@ async fn a_key_allows_what_its_file_says() {
             "{path}"
         );
     }
-    assert_eq!(ask_signed(&fixture, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
+}
+
+#[tokio::test]
+async fn only_a_key_that_may_listen_is_told_of_queues_and_of_the_service() {
+    let service = [
+        "/shop?comp=list",
+        "/shop?comp=list&include=metadata",
+        "/shop?comp=properties&restype=service",
+        "/shop?comp=stats&restype=service",
+    ];
+    for (right, may_listen) in [("send", false), ("listen", true)] {
+        let fixture = Fixture::keyed(&format!("rights = [\"{right}\"]\nqueues = [\"orders\"]")).await;
+        fixture.engine.client().create_queue("orders", Default::default()).await.unwrap();
+        fixture.engine.client().create_queue("other", Default::default()).await.unwrap();
+        for path in service {
+            let answered = ask_signed(&fixture, "GET", path, "", 0).await;
+            match may_listen {
+                true => assert_eq!(answered.status, 200, "{path}: {answered:?}"),
+                false => {
+                    assert_eq!((answered.status, answered.code()), (403, "AuthorizationFailure"), "{path}")
+                }
+            }
+        }
+        if may_listen {
+            assert_eq!(ask_signed(&fixture, "GET", "/shop?comp=list", "", 0).await.texts("Name"), ["orders"]);
+        }
+    }
 }
 
 #[tokio::test]

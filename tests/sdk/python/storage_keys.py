@@ -39,7 +39,9 @@ def a_key_does_no_more_than_its_rights():
     sender.get_queue_client("open-door").send_message("a")
     refused_with("AuthorizationFailure", sender.get_queue_client("open-door").receive_message)
     refused_with("AuthorizationFailure", sender.get_queue_client("closed").send_message, "a")
-    assert [found.name for found in sender.list_queues()] == ["open-door"]
+    refused_with("AuthorizationFailure", lambda: list(sender.list_queues()))
+    receiver = service("receiver", os.environ["SERIATIM_RECEIVER_SECRET"])
+    assert [found.name for found in receiver.list_queues()] == ["open-door"]
 
 
 @promise
