@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 
+use crate::clock::Timestamp;
 use crate::id::QueueName;
 use crate::limits;
 use crate::storage_queue::access::StorageAccess;
@@ -35,9 +36,9 @@ pub(crate) async fn list(
         request.field("include").is_some_and(|parts| parts.split(',').any(|part| part == "metadata"));
     let (names, is_last) = names(shared, access, (prefix, marker), max).await?;
     let mut queues = Vec::with_capacity(names.len());
-    for name in names {
+    for (name, created_at) in names {
         let metadata = match with_metadata {
-            true => Metadata::load(shared.client(), name.as_str()).await?,
+            true => Metadata::load(shared.client(), name.as_str(), created_at).await?,
             false => Metadata::default(),
         };
         queues.push((name, metadata));
@@ -66,13 +67,13 @@ fn show(xml: &mut Xml, name: &QueueName, metadata: &Metadata) {
     });
 }
 
-/// Up to `max` names after the marker, and whether these are the last.
+/// Up to `max` names after the marker, each with when its queue was made, and whether these are the last.
 async fn names(
     app_state: &StorageState,
     access: &StorageAccess,
     (prefix, marker): (&str, &str),
     max: usize,
-) -> Result<(Vec<QueueName>, bool), StorageRefusal> {
+) -> Result<(Vec<(QueueName, Timestamp)>, bool), StorageRefusal> {
     let mut names = Vec::new();
     let mut after = match marker {
         "" => None,
@@ -90,7 +91,7 @@ async fn names(
             if names.len() == max {
                 return Ok((names, false));
             }
-            names.push(queue.name);
+            names.push((queue.name, queue.created_at));
         }
     }
 }

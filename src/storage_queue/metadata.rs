@@ -6,6 +6,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::clock::Timestamp;
 use crate::engine::Client;
 use crate::limits;
 use crate::storage_queue::records::RECORDS;
@@ -17,6 +18,16 @@ const PREFIX: &str = "x-ms-meta-";
 /// Names, in small letters, and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Metadata(BTreeMap<String, String>);
+
+/// Metadata as they are kept. All values of metadata are texts, so that the second form is never taken for the first.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum MetadataRecord {
+    /// Those of the queue that was made then. Another queue of this name has none of them, however this one ended.
+    OfQueue { queue_created_at: Timestamp, metadata: Metadata },
+    /// Those of a queue that is just being made, or that were kept before it was written down whose they are.
+    OfName(Metadata),
+}
 
 impl Metadata {
     /// Reads the headers of a request.
@@ -51,13 +62,71 @@ impl Metadata {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Looks up the metadata of a queue.
-    pub(crate) async fn load(client: &Client, queue: &str) -> Result<Metadata, StorageRefusal> {
-        Ok(RECORDS.load(client, queue).await?.unwrap_or_default())
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Sets them for a queue, in place of those before.
-    pub(crate) async fn store(&self, client: &Client, queue: &str) -> Result<(), StorageRefusal> {
-        Ok(RECORDS.store(client, queue, (!self.0.is_empty()).then_some(self)).await?)
+    /// Looks up the metadata of a queue that was made at an instant.
+    pub(crate) async fn load(
+        client: &Client,
+        queue: &str,
+        created_at: Timestamp,
+    ) -> Result<Metadata, StorageRefusal> {
+        Ok(match RECORDS.load::<MetadataRecord>(client, queue).await? {
+            Some(MetadataRecord::OfQueue { queue_created_at, metadata })
+                if queue_created_at == created_at =>
+            {
+                metadata
+            }
+            Some(MetadataRecord::OfName(metadata)) => metadata,
+            Some(MetadataRecord::OfQueue { .. }) | None => Metadata::default(),
+        })
+    }
+
+    /// Sets them for a queue, in place of those before; without the instant at which it was made, for the next of this name.
+    pub(crate) async fn store(
+        self,
+        client: &Client,
+        queue: &str,
+        created_at: Option<Timestamp>,
+    ) -> Result<(), StorageRefusal> {
+        let record = match (self.is_empty(), created_at) {
+            (true, _) => None,
+            (false, Some(queue_created_at)) => {
+                Some(MetadataRecord::OfQueue { queue_created_at, metadata: self })
+            }
+            (false, None) => Some(MetadataRecord::OfName(self)),
+        };
+        Ok(RECORDS.store(client, queue, record.as_ref()).await?)
+    }
+
+    /// Removes those of a queue that is gone.
+    pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), StorageRefusal> {
+        Metadata::default().store(client, queue, None).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_are_read_as_they_are_kept_and_as_they_were_before() {
+        let read = |json: &str| serde_json::from_str::<MetadataRecord>(json).unwrap();
+        let metadata = |pairs: &[(&str, &str)]| {
+            Metadata(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        let kept = MetadataRecord::OfQueue {
+            queue_created_at: Timestamp::from_millis(7),
+            metadata: metadata(&[("purpose", "tests")]),
+        };
+        assert_eq!(read(&serde_json::to_string(&kept).unwrap()), kept);
+        assert_eq!(read(r#"{"purpose":"tests"}"#), MetadataRecord::OfName(metadata(&[("purpose", "tests")])));
+        let names = [("metadata", "a"), ("queue_created_at", "7")];
+        assert_eq!(
+            read(r#"{"metadata":"a","queue_created_at":"7"}"#),
+            MetadataRecord::OfName(metadata(&names)),
+            "names may be anything"
+        );
     }
 }

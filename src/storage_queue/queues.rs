@@ -44,15 +44,26 @@ pub(crate) async fn create(
         }
     };
     let _alone = shared.changing.lock().await;
-    if queue.view_if_any().await?.is_some() {
-        return same(Metadata::load(client, name).await?);
+    if let Some(view) = queue.view_if_any().await? {
+        return same(Metadata::load(client, name, view.created_at).await?);
     }
     // First its metadata: without the queue nobody sees them, and the next to make it sets them anew. Of two who make it at once
     // through different nodes, the later's stand: the other way round, what is made and not answered would stay without any.
-    metadata.store(client, name).await?;
+    metadata.clone().store(client, name, None).await?;
     match access.acting(client)?.create_queue(queue.name(), options()).await {
-        Ok(_) => Ok(answer::empty(StatusCode::CREATED)),
-        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => same(Metadata::load(client, name).await?),
+        Ok(_) => {
+            // From now on they are those of this queue, and end with it, whoever deletes it.
+            if !metadata.is_empty()
+                && let Some(view) = queue.view_if_any().await?
+            {
+                metadata.store(client, name, Some(view.created_at)).await?;
+            }
+            Ok(answer::empty(StatusCode::CREATED))
+        }
+        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {
+            let created_at = queue.view().await?.created_at;
+            same(Metadata::load(client, name, created_at).await?)
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -65,23 +76,23 @@ pub(crate) async fn delete(shared: &SharedStorage, access: &StorageAccess, name:
     }
     let _alone = shared.changing.lock().await;
     access.acting(shared.client())?.delete_queue(queue.name()).await?;
-    Metadata::default().store(shared.client(), name).await?;
+    Metadata::remove(shared.client(), name).await?;
     policies::remove(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
 /// The metadata of a queue, and how many messages it has, hidden ones included.
 pub(crate) async fn look(shared: &SharedStorage, name: &str) -> StorageResult {
-    let counts = shared.queue(name)?.view().await?.counts;
-    let messages = counts.stored() - counts.dead_lettered;
-    let metadata = Metadata::load(shared.client(), name).await?;
+    let view = shared.queue(name)?.view().await?;
+    let messages = view.counts.stored() - view.counts.dead_lettered;
+    let metadata = Metadata::load(shared.client(), name, view.created_at).await?;
     let response = answer::headed(answer::empty(StatusCode::OK), metadata.headers());
     Ok(answer::headed(response, [("x-ms-approximate-messages-count", messages.to_string())]))
 }
 
 pub(crate) async fn show(shared: &SharedStorage, request: &QueueRequest, name: &str) -> StorageResult {
-    shared.queue(name)?.view().await?;
-    request.metadata()?.store(shared.client(), name).await?;
+    let created_at = shared.queue(name)?.view().await?.created_at;
+    request.metadata()?.store(shared.client(), name, Some(created_at)).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -1,6 +1,9 @@
 //! Queues and their metadata.
 
+use std::collections::BTreeMap;
+
 use crate::queue::QueueOptions;
+use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::tests::fixture::Fixture;
 
 #[tokio::test]
@@ -39,6 +42,42 @@ async fn what_was_said_of_a_queue_ends_with_it() {
     fixture.make("orders").await;
     let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
     assert!(!described.headers.contains_key("x-ms-meta-purpose"));
+}
+
+#[tokio::test]
+async fn what_was_said_of_a_queue_ends_with_it_whoever_deletes_it() {
+    let fixture = Fixture::open().await;
+    let client = fixture.engine.client();
+    let meta = [("host", "localhost"), ("x-ms-meta-purpose", "tests")];
+    let purpose = async || {
+        let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
+        described.headers.get("x-ms-meta-purpose").cloned()
+    };
+    for set in ["/shop/orders", "/shop/orders?comp=metadata"] {
+        fixture.ask_with("PUT", set, &meta, "").await;
+        assert_eq!(purpose().await.as_deref(), Some("tests"));
+        client.delete_queue("orders").await.unwrap();
+        fixture.pass(1);
+        client.create_queue("orders", QueueOptions::default()).await.unwrap();
+        assert_eq!(purpose().await, None, "{set}");
+        let listed = fixture.ask("GET", "/shop?comp=list&include=metadata", "").await;
+        assert_eq!((listed.texts("Name"), listed.texts("purpose").len()), (vec!["orders"], 0));
+        assert_eq!(
+            fixture.ask("PUT", "/shop/orders", "").await.status,
+            204,
+            "it is there as it is asked for"
+        );
+    }
+}
+
+#[tokio::test]
+async fn metadata_that_were_kept_before_their_queue_was_written_down_are_still_read() {
+    let fixture = Fixture::open().await;
+    fixture.make("orders").await;
+    let before = BTreeMap::from([("purpose", "tests")]);
+    RECORDS.store(fixture.engine.client(), "orders", Some(&before)).await.unwrap();
+    let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert_eq!(described.headers["x-ms-meta-purpose"], "tests");
 }
 
 #[tokio::test]
