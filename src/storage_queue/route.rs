@@ -7,8 +7,11 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use http::Method;
+use http::StatusCode;
 use http::header;
+use tracing::Level;
 
+use crate::sas::Right;
 use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::cors;
@@ -34,22 +37,21 @@ async fn respond(State(shared): State<SharedStorage>, request: Request) -> Respo
     let client = request.headers().get("x-ms-client-request-id").cloned();
     let (parts, body) = request.into_parts();
     let origin = parts.headers.get(header::ORIGIN).cloned();
-    let (operation, answer) = match QueueRequest::read(parts) {
+    let (operation, queue, answer) = match QueueRequest::read(parts) {
         Ok(request) if *request.method() == Method::OPTIONS => {
-            (None, cors::preflight(&shared, &request.parts).await)
+            (None, None, cors::preflight(&shared, &request.parts).await)
         }
         Ok(request) => {
             let operation = StorageOperation::of(&request);
             let known = operation.as_ref().ok().copied();
-            (known, answer(&shared, (&request, body), operation).await)
+            let queue = request.queue().map(str::to_owned);
+            (known, queue, answer(&shared, (&request, body), operation).await)
         }
-        Err(refused) => (None, Err(refused)),
+        Err(refused) => (None, None, Err(refused)),
     };
     let request_id = request_id(shared.clock.now());
-    let response = answer.unwrap_or_else(|refused| {
-        tracing::debug!(%method, request_id, code = refused.code, "refuse a request to a storage queue");
-        refused.into_response()
-    });
+    note((&method, operation, queue.as_deref()), &request_id, &answer);
+    let response = answer.unwrap_or_else(IntoResponse::into_response);
     let response = match operation {
         Some(_) if origin.is_some() => cors::admit(&shared, (method.as_str(), origin), response).await,
         _ => response,
@@ -60,6 +62,46 @@ async fn respond(State(shared): State<SharedStorage>, request: Request) -> Respo
         // So that a client finds its own request in its log.
         Some(id) => headed(response, [("x-ms-client-request-id", id.to_owned())]),
         None => response,
+    }
+}
+
+/// Writes down how a request ended.
+fn note(
+    (method, operation, queue): (&Method, Option<StorageOperation>, Option<&str>),
+    request_id: &str,
+    answer: &StorageResult,
+) {
+    let (status, code, why) = match answer {
+        Ok(response) => (response.status(), None, None),
+        Err(refused) => (refused.status, Some(refused.code), Some(refused.message.as_str())),
+    };
+    let (level, status) = (level_of(operation, status), status.as_u16());
+    let name = operation.map_or("unknown", StorageOperation::name);
+    match level {
+        Level::ERROR => {
+            tracing::error!(%method, operation = name, queue, status, code, why, request_id, "answered a storage request");
+        }
+        Level::INFO => {
+            tracing::info!(%method, operation = name, queue, status, code, why, request_id, "answered a storage request");
+        }
+        _ => {
+            tracing::debug!(%method, operation = name, queue, status, code, why, request_id, "answered a storage request");
+        }
+    }
+}
+
+/// How loudly, as the HTTP API does: what failed, who was turned away, and what an operator has done is worth a line of its own; what
+/// clients do all the time is not.
+fn level_of(operation: Option<StorageOperation>, status: StatusCode) -> Level {
+    let is_act =
+        operation.is_some_and(|operation| operation.needs().2 == Right::Manage && !operation.only_reads());
+    match status.as_u16() {
+        // Of what stops everybody the log has one line, not one for each who asks.
+        503 | 507 => Level::DEBUG,
+        500.. => Level::ERROR,
+        401 | 403 => Level::INFO,
+        ..=399 if is_act => Level::INFO,
+        _ => Level::DEBUG,
     }
 }
 
@@ -110,5 +152,31 @@ async fn act(
         StorageOperation::ClearMessages => queues::clear(shared, access, queue).await,
         StorageOperation::UpdateMessage => messages::update(shared, request, body, message).await,
         StorageOperation::DeleteMessage => messages::delete(shared, request, message).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_turned_away_what_fails_and_what_an_operator_does_is_in_the_log_by_default() {
+        let level = |operation, status| level_of(operation, StatusCode::from_u16(status).unwrap());
+        for operation in StorageOperation::ALL.map(Some).into_iter().chain([None]) {
+            assert_eq!(level(operation, 403), Level::INFO, "{operation:?}");
+            assert_eq!(level(operation, 500), Level::ERROR, "{operation:?}");
+            for common in [400, 404, 409, 503, 507] {
+                assert_eq!(level(operation, common), Level::DEBUG, "{operation:?} {common}");
+            }
+        }
+        for (operation, done) in [
+            (StorageOperation::CreateQueue, Level::INFO),
+            (StorageOperation::ClearMessages, Level::INFO),
+            (StorageOperation::GetQueueAcl, Level::DEBUG),
+            (StorageOperation::PutMessage, Level::DEBUG),
+            (StorageOperation::ListQueues, Level::DEBUG),
+        ] {
+            assert_eq!(level(Some(operation), 204), done, "{operation:?}");
+        }
     }
 }
