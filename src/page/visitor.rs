@@ -32,6 +32,8 @@ pub(crate) struct Visitor {
     /// What has just been done, to be shown once.
     pub(crate) notice: Option<String>,
     pub(crate) cookies: Cookies,
+    /// Whether it is a session in which a key was shown that lets the visitor in.
+    is_signed_in: bool,
 }
 
 /// The session of a request, and how cookies are set for it.
@@ -118,7 +120,14 @@ impl Visitor {
             present: Present(shared.clock.now()),
             notice,
             cookies,
+            is_signed_in: key.is_some(),
         }))
+    }
+
+    /// Whether the visitor may still see what was opened for them: until they sign out, or their session ends otherwise.
+    pub(crate) fn is_still_here(&self) -> bool {
+        let Cookies { shared, session, .. } = &self.cookies;
+        !self.is_signed_in || shared.sessions.key_of(session).is_some()
     }
 
     /// The names of the first queues there are, and of the one that is looked at, for who chooses one.
