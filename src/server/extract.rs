@@ -96,6 +96,7 @@ impl<T: DeserializeOwned> FromRequest<SharedServer> for JsonBody<T> {
         if body.is_empty() {
             return Ok(JsonBody(read_json(b"{}")?));
         }
+        check_not_encoded(&parts.headers)?;
         check_is_json(&parts.headers)?;
         Ok(JsonBody(read_json(&body)?))
     }
@@ -116,6 +117,20 @@ fn check_is_json(headers: &HeaderMap) -> Result<(), HttpRefusal> {
             Err(HttpRefusal::new("unsupported_media_type", detail))
         }
     }
+}
+
+/// Refuses a body that is packed: it is kept as it comes, and nobody who gets it later is told how to unpack it.
+pub(crate) fn check_not_encoded(headers: &HeaderMap) -> Result<(), HttpRefusal> {
+    let lists = headers.get_all(header::CONTENT_ENCODING).iter().map(|value| value.as_bytes());
+    let mut encodings = lists.flat_map(|list| list.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    let other =
+        encodings.find(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case(b"identity"));
+    let Some(other) = other.map(<[u8]>::escape_ascii) else { return Ok(()) };
+    let detail = format!(
+        "the body is encoded as {other}, and no encoding is undone here: send it as it is; to have it kept encoded, leave \
+         Content-Encoding out, and let a property say so to who receives it"
+    );
+    Err(HttpRefusal::new("unsupported_media_type", detail))
 }
 
 /// Reads JSON: what is no JSON is malformed, what is JSON of another form is a misuse.

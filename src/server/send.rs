@@ -35,6 +35,7 @@ use crate::server::batch::read_line;
 use crate::server::batch::write_receipt;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
+use crate::server::extract::check_not_encoded;
 use crate::server::extract::media_type;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
@@ -55,6 +56,7 @@ pub(crate) async fn send(
 ) -> HttpResult {
     let queue = client.queue(extract.text("queue")?)?;
     let (parts, body) = request.into_parts();
+    check_not_encoded(&parts.headers)?;
     let has_lines = has_lines(&parts.headers);
     let key = once_key(&parts.headers)?;
     match (has_lines, query.atomic) {

@@ -29,6 +29,7 @@ use crate::server::answer::no_content;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
+use crate::server::extract::check_not_encoded;
 use crate::server::extract::read_json;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
@@ -132,6 +133,7 @@ pub(crate) async fn send(
 ) -> HttpResult {
     let topic = shared.client.topic(extract.text("topic")?)?;
     let (parts, body) = request.into_parts();
+    check_not_encoded(&parts.headers)?;
     let key = once_key(&parts.headers)?;
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
     let once = once(key, &parts.headers, &body)?;

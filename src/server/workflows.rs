@@ -27,6 +27,7 @@ use crate::server::answer::no_content;
 use crate::server::blocked;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
+use crate::server::extract::check_not_encoded;
 use crate::server::impersonation::Acting;
 use crate::server::page::page_limit;
 use crate::server::shared::SharedServer;
@@ -127,6 +128,7 @@ pub(crate) async fn put_state(
     request: Request,
 ) -> HttpResult {
     let queue = client.queue(extract.text("queue")?)?;
+    check_not_encoded(request.headers())?;
     // One byte more than is allowed, so that the engine says what is.
     let inflow = Inflow::new(&shared.reading, request.into_body(), limits::STATE_BYTES_MAX + 1);
     let (state, _room) = inflow.all().await?;

@@ -102,6 +102,26 @@ async fn a_message_without_what_its_definition_reads_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_packed_body_is_refused_and_says_what_to_do() {
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
+    assert_eq!(fixture.put("/v1/topics/prices", json!({})).await.status, 201);
+    assert_eq!(fixture.put("/v1/topics/prices/subscriptions/all", json!({})).await.status, 201);
+    let state = "/v1/queues/orders/workflow/state?id=w";
+    for (method, path) in [("POST", MESSAGES), ("POST", "/v1/topics/prices/messages"), ("PUT", state)] {
+        for encoding in ["gzip", "identity, br", "X-Zip"] {
+            let refused = fixture.call(method, path, &[("content-encoding", encoding)], "x").await;
+            assert_eq!((refused.status.as_u16(), refused.code()), (415, "unsupported_media_type".to_owned()));
+            let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.contains("leave Content-Encoding out"), "{path} {encoding}: {detail}");
+        }
+        let plain = fixture.call(method, path, &[("content-encoding", "Identity")], "x").await;
+        assert!(plain.status.is_success(), "{path}: {plain:?}");
+    }
+    assert_eq!(fixture.receive("orders", json!({ "max": 10 })).await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_message_that_was_sent_before_is_told_so() {
     let fixture = Fixture::open().await;
     fixture.create("orders", QueueOptions::by_position()).await;
