@@ -47,21 +47,25 @@ pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Me
     check_version(headers)?;
     for (name, value) in headers {
         if let Some(attribute) = name.as_str().strip_prefix("ce-") {
-            message = with_attribute(message, attribute, decoded(name, value)?);
+            message = with_attribute(message, attribute, decoded(name, only(headers, name)?)?);
         } else if TRACES.contains(&name.as_str()) {
             message = message.property(name.as_str(), decoded(name, value)?);
         }
     }
     for name in headers.keys() {
         let Some(field) = name.as_str().strip_prefix("seriatim-") else { continue };
-        let mut values = headers.get_all(name).iter();
-        if let (Some(value), None) = (values.next(), values.next()) {
-            message = with_field(message, name, field, decoded(name, value)?)?;
-        } else {
-            return Err(Misuse::new(name.to_string(), "is there more than once"));
-        }
+        message = with_field(message, name, field, decoded(name, only(headers, name)?)?)?;
     }
     Ok(message)
+}
+
+/// The value of a header that stands there once: of two, nobody knows which is meant.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a HeaderValue, Misuse> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => Ok(value),
+        _ => Err(Misuse::new(name.to_string(), "is there more than once")),
+    }
 }
 
 /// Later minor versions of CloudEvents only add; another major one could mean anything, and so could none.
@@ -235,8 +239,11 @@ mod tests {
         for (first, second) in [(places[0], places[1]), (places[1], places[0])] {
             assert_eq!(read(&[first, second]).unwrap_err().field(), second.0);
         }
-        let twice = [("seriatim-position", "1"), ("seriatim-position", "2")];
-        assert!(read(&twice).unwrap_err().to_string().contains("more than once"));
+        for name in ["seriatim-position", "ce-id", "ce-type", "ce-source"] {
+            let twice = read(&[("ce-specversion", "1.0"), (name, "1"), (name, "2")]).unwrap_err();
+            assert_eq!(twice.field(), name);
+            assert!(twice.to_string().contains("more than once"), "{twice}");
+        }
         let unversioned = read(&[("ce-id", "1"), ("ce-type", "paid")]).unwrap_err();
         assert_eq!(unversioned.field(), "ce-specversion");
     }

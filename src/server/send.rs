@@ -79,8 +79,10 @@ pub(crate) fn has_lines(headers: &HeaderMap) -> bool {
 }
 
 pub(crate) fn once_key(headers: &HeaderMap) -> Result<Option<String>, HttpRefusal> {
-    let Some(value) = headers.get(ONCE) else { return Ok(None) };
+    let mut values = headers.get_all(ONCE).iter();
+    let Some(value) = values.next() else { return Ok(None) };
     match value.to_str() {
+        _ if values.next().is_some() => Err(HttpRefusal::misuse(ONCE, "is there more than once")),
         Ok(key) if !key.is_empty() && key.len() <= limits::HEADER_BYTES_MAX => Ok(Some(key.to_owned())),
         _ => Err(HttpRefusal::misuse(ONCE, "is empty, too long or not ASCII")),
     }

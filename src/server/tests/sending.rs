@@ -241,6 +241,22 @@ async fn a_request_that_is_repeated_with_its_key_is_answered_and_not_done_again(
 }
 
 #[tokio::test]
+async fn a_request_with_two_keys_is_refused() {
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
+    assert_eq!(fixture.put("/v1/topics/prices", json!({})).await.status, 201);
+    let keys = [("idempotency-key", "k-1"), ("idempotency-key", "k-2")];
+    for path in [MESSAGES, "/v1/topics/prices/messages"] {
+        let refused = fixture.call("POST", path, &keys, "x").await;
+        assert_eq!(
+            (refused.code().as_str(), &refused.json()["field"]),
+            ("misuse", &json!("idempotency_key"))
+        );
+    }
+    assert!(fixture.receive("orders", json!({})).await.is_empty());
+}
+
+#[tokio::test]
 async fn lines_are_the_same_with_less_of_their_time_left() {
     let fixture = Fixture::open().await;
     fixture.create("orders", QueueOptions::default()).await;
