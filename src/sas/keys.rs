@@ -13,6 +13,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use thiserror::Error;
 
+use crate::actor::Actor;
 use crate::limits;
 use crate::sas::pattern::QueuePattern;
 use crate::sas::right::Right;
@@ -176,6 +177,11 @@ impl Keys {
 
 impl KeyEntry {
     fn read(self, folder: &Path, env: &impl Fn(&str) -> Option<String>) -> Result<AccessKey, String> {
+        // What is done with it is written down under its name.
+        if Actor::new(self.name.as_str()).is_err() {
+            let bytes = self.name.len();
+            return Err(format!("its name has {bytes} bytes; it must have 1 to {}", limits::ACTOR_BYTES_MAX));
+        }
         let text = match (&self.sha256, &self.key_file, &self.key_env) {
             (Some(_), None, None) => None,
             (None, Some(file), None) => {
@@ -287,6 +293,10 @@ mod tests {
         assert!(entry("rights = []\nkey_env = \"ORDERS_KEY\"").contains("no rights"));
         assert!(entry("rights = [\"send\"]\nkey_env = \"NOWHERE\"").contains("NOWHERE"));
         assert!(entry("rights = [\"send\"]\nsha256 = \"12\"").contains("64 hexadecimal"));
+        for name in [String::new(), "a".repeat(129)] {
+            let text = format!("[[key]]\nname = \"{name}\"\nrights = [\"send\"]\nkey_env = \"ORDERS_KEY\"\n");
+            assert!(read(&text).unwrap_err().to_string().contains("it must have 1 to 128"), "{name:?}");
+        }
         assert!(read("").unwrap_err().to_string().contains("[[key]]"));
     }
 }
