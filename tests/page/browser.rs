@@ -266,6 +266,30 @@ async fn dead_letters_are_put_back_together_and_progress_is_seen() {
     chromium.end().await;
 }
 
+/// Lets the script of the page begin anew with a daemon that tells of one message, and says where the live tail leads from it.
+const TOLD: &str = r#"
+    let heard = {};
+    window.EventSource = function () {
+        this.addEventListener = (kind, hear) => { heard[kind] = hear; };
+        this.close = () => {};
+    };
+    return import(document.querySelector("script[type=module]").src + "?again").then(() => {
+        heard.held({ data: '{"event":"held","queue":"orders","sequence_number":18014398509481985}' });
+        return document.querySelector("tbody a").href;
+    });
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_live_tail_leads_to_the_message_that_it_names_however_long_its_number_is() {
+    let Some(chromium) = Chromium::start().await else { return };
+    let fixture = seeded().await;
+    chromium.open(&format!("http://{}/ui/tail", fixture.address)).await;
+    let place = chromium.script(TOLD).await;
+    let place = place.as_str().expect("an address");
+    assert!(place.ends_with("message?queue=orders&number=18014398509481985"), "{place}");
+    chromium.end().await;
+}
+
 /// Serves the page under a prefix, as a reverse proxy does; each request has a connection of its own.
 async fn proxy(upstream: std::net::SocketAddr, prefix: &'static str) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

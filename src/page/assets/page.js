@@ -191,7 +191,9 @@ function tail(body) {
       cell(kind === "missed" ? `${told.missed} missed` : kind.replaceAll("_", " "));
       cell(told.queue);
       cell(told.workflow_id, told.workflow_id && ["workflow", { queue: told.queue, id: told.workflow_id }]);
-      cell(told.sequence_number, told.sequence_number && ["message", { queue: told.queue, number: told.sequence_number }]);
+      // Of the text, since numbers of a cluster have more digits than a number of JavaScript keeps.
+      const number = event.data.match(/"sequence_number":\s*(\d+)/)?.[1];
+      cell(number, number && ["message", { queue: told.queue, number }]);
       cell(told.reason);
       body.prepend(row);
       while (body.rows.length > ROWS_MAX) body.lastElementChild.remove();
