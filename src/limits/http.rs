@@ -23,8 +23,13 @@ pub const REMOTE_PROBLEM_BYTES_MAX: usize = 64 * 1024;
 /// Default of how many HTTP connections may be open at once: each takes a task, a socket and its buffers.
 pub const HTTP_CONNECTIONS_MAX: usize = 1_024;
 
-/// HTTP connections one address may have open at once, unless it is this machine: one client must not take all.
+/// HTTP connections one address may have open at once, or one network of 64 bits of IPv6, unless it is this machine: one client must
+/// not take all.
 pub const HTTP_CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+
+/// Of them, how many are kept for this machine (loopback, and a socket of the file system): others must not lock out its operator, who
+/// needs one for the command line and a few for a browser.
+pub const HTTP_CONNECTIONS_KEPT: usize = 16;
 
 /// Most bytes of the head of an HTTP request; properties that need more go into the envelope of an NDJSON line.
 pub const HTTP_HEAD_BYTES_MAX: usize = 8 * 1024;

@@ -167,7 +167,9 @@ impl Server {
                     .map_err(|error| ServerError::Socket { path: path.clone(), error })?,
             ),
         };
-        let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
+        let kept = limits::HTTP_CONNECTIONS_KEPT;
+        let places = Places::new(options.connections_max, kept, options.connections_per_address_max);
+        let places = Arc::new(places);
         let shared = Arc::new(ServerState::new(client, place, host, options.keys, options.timeouts));
         let tls = Arc::new(ArcSwapOption::new(tls));
         Ok(Server { listener, address, socket, tls, places, shared, mount: Box::new(|api| api) })

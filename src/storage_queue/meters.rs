@@ -44,7 +44,8 @@ pub(crate) struct RequestCount {
 
 impl Default for StorageMeters {
     fn default() -> StorageMeters {
-        let places = Places::new(limits::HTTP_CONNECTIONS_MAX, limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX);
+        let (max, kept) = (limits::HTTP_CONNECTIONS_MAX, limits::HTTP_CONNECTIONS_KEPT);
+        let places = Places::new(max, kept, limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX);
         StorageMeters { places: Arc::new(places), answers: Arc::default() }
     }
 }
