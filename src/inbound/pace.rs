@@ -108,15 +108,17 @@ pub(crate) struct PacedStream<S> {
     timeouts: Timeouts,
     /// The deadline for what is read, and the phase it belongs to.
     reading: Option<(u32, Pin<Box<Sleep>>)>,
-    /// The deadline for what is written.
+    /// The deadline for the next bytes to be taken.
     writing: Option<Pin<Box<Sleep>>>,
+    /// The deadline for all that waits to be written; each byte that is taken moves it.
+    taking: Option<Pin<Box<Sleep>>>,
     /// The deadline for what comes although nobody reads it.
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> PacedStream<S> {
     pub(crate) fn new(stream: S, pace: Arc<ConnectionPace>, timeouts: Timeouts) -> PacedStream<S> {
-        PacedStream { stream, pace, timeouts, reading: None, writing: None, lingering: None }
+        PacedStream { stream, pace, timeouts, reading: None, writing: None, taking: None, lingering: None }
     }
 
     fn note_read(&mut self, bytes: usize) {
@@ -142,14 +144,31 @@ impl<S> PacedStream<S> {
         }
     }
 
+    /// Gives the rest of what waits the time that these bytes are worth.
+    fn note_written(&mut self, written: &Poll<io::Result<usize>>) {
+        if let (Some(taking), Poll::Ready(Ok(bytes))) = (&mut self.taking, written) {
+            let worth = Duration::from_secs(*bytes as u64) / limits::HTTP_ANSWER_RATE_MIN;
+            let until = taking.deadline() + worth;
+            taking.as_mut().reset(until);
+        }
+    }
+
     fn wait_for_writing<T>(&mut self, context: &mut Context<'_>, written: Poll<T>) -> Poll<io::Result<T>> {
         if let Poll::Ready(written) = written {
             self.writing = None;
             return Poll::Ready(Ok(written));
         }
         let timeouts = self.timeouts.write;
-        let alarm = self.writing.get_or_insert_with(|| alarm(timeouts));
-        match overdue(alarm, context) {
+        let writing = self.writing.get_or_insert_with(|| alarm(timeouts));
+        if let Poll::Ready(Err(error)) = overdue(writing, context) {
+            return Poll::Ready(Err(error));
+        }
+        // Another protocol need not say when nothing waits any more.
+        if self.pace.is_upgraded.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        let taking = self.taking.get_or_insert_with(|| alarm(timeouts));
+        match overdue(taking, context) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Pending,
         }
@@ -195,6 +214,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note_written(&written);
         self.wait_for_writing(context, written).map(Result::flatten)
     }
 
@@ -204,6 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.note_written(&written);
         self.wait_for_writing(context, written).map(Result::flatten)
     }
 
@@ -213,6 +234,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        // It is asked for when all is written, so that nothing waits now: a stream of events may be silent for long.
+        if flushed.is_ready() {
+            self.taking = None;
+        }
         self.wait_for_writing(context, flushed).map(Result::flatten)
     }
 
@@ -248,5 +273,56 @@ impl<S: AsyncRead + Unpin> PacedStream<S> {
         }
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+    use tokio::io::AsyncReadExt;
+    use tokio::io::AsyncWriteExt;
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    /// Writes an answer of which the other side takes a KiB every so often.
+    async fn write_answer(
+        stream: &mut PacedStream<DuplexStream>,
+        other: &mut DuplexStream,
+        every: Duration,
+    ) -> io::Result<()> {
+        let answer = vec![0; 256 * 1024];
+        let mut writing = pin!(async {
+            stream.write_all(&answer).await?;
+            stream.flush().await
+        });
+        loop {
+            if let Some(ended) = writing.as_mut().now_or_never() {
+                return ended;
+            }
+            tokio::time::advance(every).await;
+            let taken = other.read(&mut [0; 1024]).await.unwrap();
+            assert_eq!(taken, 1024);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_of_which_a_little_is_taken_now_and_then_is_given_up() {
+        let (stream, mut other) = tokio::io::duplex(1024);
+        let mut stream = PacedStream::new(stream, Arc::default(), Timeouts::default());
+        let ended = write_answer(&mut stream, &mut other, Duration::from_secs(29)).await;
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_that_are_taken_slowly_are_written_whatever_time_lies_between_them() {
+        let (stream, mut other) = tokio::io::duplex(1024);
+        let mut stream = PacedStream::new(stream, Arc::default(), Timeouts::default());
+        for _ in 0..3 {
+            write_answer(&mut stream, &mut other, Duration::from_millis(200)).await.unwrap();
+            tokio::time::advance(Duration::from_secs(3_600)).await;
+        }
     }
 }

@@ -43,6 +43,10 @@ pub const HTTP_IDLE_MAX: Duration = Duration::from_secs(75);
 /// How long a client may take nothing of an answer that waits for it.
 pub const HTTP_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Bytes a second that have to be taken, on average beside [`HTTP_WRITE_TIMEOUT`], of what waits to be written, as of a body: who takes a
+/// few every half minute would keep a large answer in memory for ever.
+pub const HTTP_ANSWER_RATE_MIN: u32 = 4 * 1024;
+
 /// How long a body may take beside the time its bytes are worth at [`HTTP_BODY_RATE_MIN`].
 pub const HTTP_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
