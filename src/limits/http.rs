@@ -7,6 +7,12 @@ use crate::limits::SEND_BATCH_BYTES_MAX;
 /// How long a client of a daemon waits for a connection.
 pub const REMOTE_CONNECT_MAX: Duration = Duration::from_secs(10);
 
+/// How long a connection to one address of a name may take before the next is tried beside it, as RFC 8305 recommends.
+pub const REMOTE_ADDRESS_STAGGER: Duration = Duration::from_millis(250);
+
+/// Addresses of a name that are tried: with the last of them, more than half of [`REMOTE_CONNECT_MAX`] is left.
+pub const REMOTE_ADDRESSES_MAX: usize = 16;
+
 /// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
 pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
 

@@ -2,17 +2,21 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use socket2::TcpKeepalive;
 use tokio::net::TcpStream;
+use tokio::net::lookup_host;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -61,7 +65,9 @@ impl RemoteConnector {
 
 /// A socket that breaks when the daemon's machine vanishes: some requests wait for their answer as long as it takes.
 async fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
-    let socket = TcpStream::connect((host, port)).await?;
+    let addresses: Vec<SocketAddr> =
+        lookup_host((host, port)).await?.take(limits::REMOTE_ADDRESSES_MAX).collect();
+    let socket = first_to_connect(&addresses, TcpStream::connect).await?;
     let probes =
         TcpKeepalive::new().with_time(SILENCE_MAX).with_interval(PROBE_INTERVAL).with_retries(PROBES);
     let options = SockRef::from(&socket);
@@ -70,6 +76,31 @@ async fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
     #[cfg(any(target_os = "android", target_os = "linux"))]
     options.set_tcp_user_timeout(Some(SILENCE_MAX + PROBE_INTERVAL * PROBES))?;
     Ok(socket)
+}
+
+/// Connects to the first address that answers. Each is tried beside those before it once these have refused or taken a moment,
+/// so that one that never answers takes no time of the others.
+async fn first_to_connect<S, C: Future<Output = io::Result<S>>>(
+    addresses: &[SocketAddr],
+    connect: impl Fn(SocketAddr) -> C,
+) -> io::Result<S> {
+    let mut untried = addresses.iter();
+    let mut attempts = FuturesUnordered::new();
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    loop {
+        attempts.extend(untried.next().map(|address| connect(*address)));
+        let ended = match untried.len() {
+            0 => Ok(attempts.next().await),
+            _ => timeout(limits::REMOTE_ADDRESS_STAGGER, attempts.next()).await,
+        };
+        match ended {
+            Ok(Some(Ok(socket))) => return Ok(socket),
+            Ok(Some(Err(error))) => failed = error,
+            Ok(None) => return Err(failed),
+            // The next is tried beside it.
+            Err(_) => {}
+        }
+    }
 }
 
 impl tower::Service<Uri> for RemoteConnector {
@@ -95,6 +126,31 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+
+    // Only the client of NATS brings a clock of tokio's that can be moved.
+    #[cfg(feature = "cluster")]
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_never_answers_takes_no_time_of_the_next() {
+        async fn connect(address: SocketAddr) -> io::Result<u16> {
+            match address.port() {
+                1 => std::future::pending().await,
+                2 => Err(io::Error::from(io::ErrorKind::ConnectionRefused)),
+                port => Ok(port),
+            }
+        }
+        let addresses = |ports: &[u16]| -> Vec<SocketAddr> {
+            ports.iter().map(|port| SocketAddr::from(([192, 0, 2, 1], *port))).collect()
+        };
+        for ports in [&[1, 3][..], &[1, 2, 3], &[2, 1, 1, 3], &[3, 1]] {
+            let connecting = timeout(limits::REMOTE_CONNECT_MAX / 2, async {
+                first_to_connect(&addresses(ports), connect).await
+            });
+            assert_eq!(connecting.await.expect("there is time left").unwrap(), 3, "{ports:?}");
+        }
+        let refused = first_to_connect(&addresses(&[2, 2]), connect).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(first_to_connect(&[], connect).await.is_err(), "a name without an address is nowhere");
+    }
 
     #[tokio::test]
     async fn a_machine_that_vanishes_is_missed_within_half_a_minute() {
