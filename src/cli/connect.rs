@@ -27,12 +27,13 @@ const KEY_BYTES_MAX: u64 = 4096;
 /// A client of the daemon that is meant.
 pub(crate) fn connect(arguments: &DaemonArguments) -> Result<Remote, CliFailure> {
     let key = key(arguments.key_file.as_deref())?;
-    let options = RemoteOptions { ca_file: arguments.ca_file.clone() };
-    let url = arguments.url.clone().unwrap_or_else(|| {
+    // A variable that is set to nothing is not set, as everywhere.
+    let ca_file = arguments.ca_file.clone().filter(|file| !file.as_os_str().is_empty());
+    let url = arguments.url.clone().filter(|url| !url.is_empty()).unwrap_or_else(|| {
         let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
         url_of(set("SERIATIM_HTTP").as_deref(), set("SERIATIM_TLS_CERTIFICATE").is_some())
     });
-    Ok(Remote::connect_with(&url, key.as_deref(), &options)?)
+    Ok(Remote::connect_with(&url, key.as_deref(), &RemoteOptions { ca_file })?)
 }
 
 /// Where a daemon with these settings is found from its own machine: a container has them in its environment.

@@ -78,6 +78,17 @@ fn what_is_no_answer_of_a_daemon_is_not_taken_for_one() {
 }
 
 #[test]
+fn a_variable_that_is_set_to_nothing_is_not_set() {
+    let fake = Fake::new(|_| Answer::text("ok\n"));
+    let variables = [("SERIATIM_HTTP", fake.url.trim_start_matches("http://"))];
+    let nothing =
+        ["SERIATIM_URL", "SERIATIM_CA_FILE", "SERIATIM_KEY", "SERIATIM_KEY_FILE"].map(|name| (name, ""));
+    let mut command = seriatim(&["health"]);
+    let ran = run_command(command.envs(variables).envs(nothing), "");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
 fn health_is_one_question_to_the_daemon_whose_settings_are_in_the_environment() {
     let fake = Fake::new(|_| Answer::text("ok\n"));
     let address = fake.url.trim_start_matches("http://");

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::OsStringValueParser;
+use clap::builder::TypedValueParser;
 
 /// Arguments of every verb that talks to a daemon.
 #[derive(Clone, Debug, Args)]
@@ -16,7 +18,7 @@ pub(crate) struct DaemonArguments {
     #[arg(long, global = true)]
     pub(crate) key_file: Option<PathBuf>,
     /// PEM file of the certificates that are trusted, instead of those of the web.
-    #[arg(long, global = true, env = "SERIATIM_CA_FILE")]
+    #[arg(long, global = true, env = "SERIATIM_CA_FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) ca_file: Option<PathBuf>,
     /// Print lines of JSON: one for each row, or one with the answer.
     #[arg(long, global = true)]
