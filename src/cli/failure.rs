@@ -141,7 +141,11 @@ mod tests {
         assert_eq!(refused("stopped").exit_code(), CANNOT_RUN);
         assert_eq!(refused("unsupported").exit_code(), BROKEN, "to ask again is of no use");
         assert_eq!(CliFailure::from(Misuse::new("url", "is none")).exit_code(), MISUSED);
-        let error = RemoteError::Unreachable { url: "http://a".to_owned(), detail: "refused".to_owned() };
+        let error = RemoteError::Unreachable {
+            url: "http://a".to_owned(),
+            detail: "refused".to_owned(),
+            was_sent: false,
+        };
         assert_eq!(CliFailure::to("a")(error).exit_code(), CANNOT_RUN);
     }
 

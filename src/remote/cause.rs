@@ -28,9 +28,13 @@ pub(crate) async fn within<T>(
 ) -> Result<T, RemoteError> {
     let Some(time_limit) = time_limit else { return work.await };
     timeout(time_limit, work).await.unwrap_or_else(|_| {
-        let detail = format!("it did not answer within {} s", time_limit.as_secs());
-        Err(RemoteError::Unreachable { url: url.to_owned(), detail })
+        Err(unanswered(url, format!("it did not answer within {} s", time_limit.as_secs())))
     })
+}
+
+/// What was asked may have been sent, and no answer to it came.
+pub(crate) fn unanswered(url: &str, detail: String) -> RemoteError {
+    RemoteError::Unreachable { url: url.to_owned(), detail, was_sent: true }
 }
 
 pub(crate) fn malformed(request_line: &str, detail: impl ToString) -> RemoteError {

@@ -16,6 +16,8 @@ pub enum RemoteError {
         url: String,
         /// What went wrong, and how to start it when nobody is there.
         detail: String,
+        /// Whether something of the request may have been sent, so that it may have been done.
+        was_sent: bool,
     },
     /// The daemon refused.
     #[error("{}", .0.detail)]
@@ -39,6 +41,16 @@ impl RemoteError {
         match self {
             RemoteError::Problem(problem) => Some(problem),
             _ => None,
+        }
+    }
+
+    /// Whether nothing of the request was sent, so that it was not done: nobody was reached, or a value is not allowed.
+    /// After any other failure but a refusal, it may have been done.
+    pub fn is_unsent(&self) -> bool {
+        match self {
+            RemoteError::Unreachable { was_sent, .. } => !was_sent,
+            RemoteError::Misuse(_) => true,
+            RemoteError::Problem(_) | RemoteError::Malformed { .. } => false,
         }
     }
 }

@@ -201,9 +201,13 @@ impl<'r> RemoteCall<'r> {
         }
         let request = request.body(Full::new(self.body));
         let request = request.map_err(|error| Misuse::new("request", error.to_string()))?;
-        let unreachable = |detail| RemoteError::Unreachable { url: remote.url().to_owned(), detail };
         let sent = remote.client().request(request).await;
-        let response = sent.map_err(|error| unreachable(describe(remote.url(), &error)))?;
+        let response = sent.map_err(|error| RemoteError::Unreachable {
+            url: remote.url().to_owned(),
+            detail: describe(remote.url(), &error),
+            // A connection comes about before anything is sent over it.
+            was_sent: !error.is_connect(),
+        })?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status => Err(refusal(&request_line, status, response).await),

@@ -15,6 +15,8 @@ mod queues;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod remote;
 mod route;
+#[cfg(test)]
+mod tests;
 mod topics;
 mod workflows;
 
