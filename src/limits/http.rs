@@ -13,8 +13,12 @@ pub const REMOTE_ADDRESS_STAGGER: Duration = Duration::from_millis(250);
 /// Addresses of a name that are tried: with the last of them, more than half of [`REMOTE_CONNECT_MAX`] is left.
 pub const REMOTE_ADDRESSES_MAX: usize = 16;
 
-/// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
+/// How long a client of a daemon waits for an answer to begin, beyond what it asked the daemon to wait, and then for each part
+/// of it.
 pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// How long an answer may take in all while parts of it come in time: the largest one on a line of 75 kB a second.
+pub const REMOTE_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// How long a daemon that tells what happens is silent before it counts as gone: four heartbeats, so that one on a slow way
 /// and a busy daemon are waited for.

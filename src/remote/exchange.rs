@@ -1,4 +1,4 @@
-//! One request and its answer, and what is made of an answer that is a refusal.
+//! One request and its answer.
 
 use std::time::Duration;
 
@@ -9,22 +9,17 @@ use http::HeaderName;
 use http::HeaderValue;
 use http::Method;
 use http::Request;
-use http::StatusCode;
 use http::header;
-use http_body_util::BodyExt;
 use http_body_util::Full;
-use http_body_util::Limited;
 use hyper::Response;
 use hyper::body::Incoming;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::api::Problem;
 use crate::error::Misuse;
-use crate::error::root_cause;
 use crate::limits;
+use crate::remote::answer::WholeAnswer;
 use crate::remote::cause::describe;
-use crate::remote::cause::malformed;
 use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
 use crate::remote::lines::ResponseLines;
@@ -112,10 +107,7 @@ impl<'r> RemoteCall<'r> {
 
     /// The answer as a value.
     pub(crate) async fn answer<T: DeserializeOwned>(self) -> Result<T, RemoteError> {
-        let request_line = self.request_line();
-        let bytes = self.answer_bytes().await?;
-        let malformed = |error: serde_json::Error| malformed(&request_line, error);
-        serde_json::from_slice(&bytes).map_err(malformed)
+        self.whole().await?.value()
     }
 
     /// The answer as a value, `None` when the daemon refuses with this code.
@@ -130,39 +122,41 @@ impl<'r> RemoteCall<'r> {
         }
     }
 
-    /// The answer as a value, or its default when the answer is empty.
-    pub(crate) async fn answer_or_default<T: DeserializeOwned + Default>(self) -> Result<T, RemoteError> {
-        let request_line = self.request_line();
-        match self.answer_bytes().await? {
-            empty if empty.is_empty() => Ok(T::default()),
-            bytes => serde_json::from_slice(&bytes).map_err(|error| malformed(&request_line, error)),
-        }
+    /// The answer's bytes.
+    pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
+        Ok(self.whole().await?.into_bytes())
     }
 
-    /// The answer's bytes.
-    ///
-    /// It is compiled with the library, as what is below: the code of an async function is made anew in each crate that
-    /// awaits it.
-    pub(crate) fn answer_bytes(self) -> BoxFuture<'r, Result<Bytes, RemoteError>> {
-        Box::pin(self.collect())
+    /// The answer as a value, or its default when the answer is empty.
+    pub(crate) async fn answer_or_default<T: DeserializeOwned + Default>(self) -> Result<T, RemoteError> {
+        self.whole().await?.value_or_default()
     }
 
     /// That the daemon did as it was asked, whatever it says of it.
     pub(crate) async fn answer_nothing(self) -> Result<(), RemoteError> {
-        self.answer_bytes().await.map(drop)
+        self.whole().await.map(drop)
     }
 
-    async fn collect(self) -> Result<Bytes, RemoteError> {
-        let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
-        within(remote.url(), time_limit, async {
-            let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
-            let collected = body.collect().await;
-            Ok(collected.map_err(|error| malformed(&request_line, root_cause(&*error)))?.to_bytes())
-        })
-        .await
+    /// A header of the answer, whatever else that is.
+    pub(crate) async fn answer_header(self, name: HeaderName) -> Result<Option<String>, RemoteError> {
+        Ok(self.whole().await?.header(name).map(ToOwned::to_owned))
     }
 
-    /// The answer line by line; each line has to come in time.
+    /// The whole answer; refusals are errors already.
+    ///
+    /// It is compiled with the library, as what is below: the code of an async function is made anew in each crate that
+    /// awaits it.
+    pub(crate) fn whole(self) -> BoxFuture<'r, Result<WholeAnswer, RemoteError>> {
+        Box::pin(async move { self.ask().await?.accepted() })
+    }
+
+    async fn ask(&self) -> Result<WholeAnswer, RemoteError> {
+        let response = self.head().await?;
+        let most = self.time_limit.map(|time_limit| time_limit.max(limits::REMOTE_ANSWER_MAX));
+        within(self.remote.url(), most, self.read(response)).await
+    }
+
+    /// The answer line by line; each part of it has to come in time.
     pub(crate) async fn open_lines(self) -> Result<ResponseLines<'r>, RemoteError> {
         let time_limit = self.time_limit;
         self.lines(time_limit).await
@@ -174,57 +168,48 @@ impl<'r> RemoteCall<'r> {
     }
 
     async fn lines(self, each: Option<Duration>) -> Result<ResponseLines<'r>, RemoteError> {
-        let (remote, request_line) = (self.remote, self.request_line());
-        let response = within(remote.url(), self.time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote.url(), each, request_line, response))
-    }
-
-    /// A header of the answer, whatever else that is.
-    pub(crate) async fn answer_header(self, name: HeaderName) -> Result<Option<String>, RemoteError> {
-        let (remote, time_limit) = (self.remote, self.time_limit);
-        let response = within(remote.url(), time_limit, self.open()).await?;
-        Ok(response.headers().get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned))
+        let response = self.open().await?;
+        Ok(ResponseLines::new(self.remote.url(), each, self.request_line(), response))
     }
 
     /// The answer, of which only the head has come; refusals are errors already.
-    fn open(self) -> BoxFuture<'r, Result<Response<Incoming>, RemoteError>> {
-        Box::pin(self.exchange())
+    fn open(&self) -> BoxFuture<'_, Result<Response<Incoming>, RemoteError>> {
+        Box::pin(async move {
+            let response = self.head().await?;
+            match response.status().is_success() {
+                true => Ok(response),
+                false => Err(self.read(response).await?.refusal()),
+            }
+        })
     }
 
-    async fn exchange(self) -> Result<Response<Incoming>, RemoteError> {
-        let request_line = self.request_line();
+    async fn read(&self, response: Response<Incoming>) -> Result<WholeAnswer, RemoteError> {
+        WholeAnswer::read(self.remote.url(), self.time_limit, self.request_line(), response).await
+    }
+
+    /// The answer, of which only the head has come, whatever its status is.
+    async fn head(&self) -> Result<Response<Incoming>, RemoteError> {
+        within(self.remote.url(), self.time_limit, self.send()).await
+    }
+
+    async fn send(&self) -> Result<Response<Incoming>, RemoteError> {
         let remote = self.remote;
-        let mut request = Request::builder().method(self.method).uri(remote.uri(&self.route)?);
+        let mut request = Request::builder().method(self.method.clone()).uri(remote.uri(&self.route)?);
         if let Some(headers) = request.headers_mut() {
-            headers.extend(self.headers);
+            headers.extend(self.headers.clone());
             headers.extend(remote.authorization());
         }
-        let request = request.body(Full::new(self.body));
+        let request = request.body(Full::new(self.body.clone()));
         let request = request.map_err(|error| Misuse::new("request", error.to_string()))?;
-        let sent = remote.client().request(request).await;
-        let response = sent.map_err(|error| RemoteError::Unreachable {
+        remote.client().request(request).await.map_err(|error| RemoteError::Unreachable {
             url: remote.url().to_owned(),
             detail: describe(remote.url(), &error),
             // A connection comes about before anything is sent over it.
             was_sent: !error.is_connect(),
-        })?;
-        match response.status() {
-            status if status.is_success() => Ok(response),
-            status => Err(refusal(&request_line, status, response).await),
-        }
+        })
     }
 
     fn request_line(&self) -> String {
         format!("{} {}", self.method, self.route.as_str())
-    }
-}
-
-/// Makes an error of an answer that is a refusal.
-async fn refusal(request_line: &str, status: StatusCode, response: Response<Incoming>) -> RemoteError {
-    let body = Limited::new(response.into_body(), limits::REMOTE_PROBLEM_BYTES_MAX).collect().await;
-    let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
-    match serde_json::from_slice::<Problem>(&bytes) {
-        Ok(problem) => RemoteError::Problem(Box::new(problem)),
-        _ => malformed(request_line, format!("HTTP status {status}, and no problem that says why")),
     }
 }

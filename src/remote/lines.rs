@@ -4,21 +4,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bytes::BytesMut;
-use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
 use memchr::memchr;
 
-use crate::error::root_cause;
 use crate::limits;
 use crate::remote::cause::malformed;
-use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
+use crate::remote::parts::next_part;
 
 /// The lines of an answer, as they come.
 pub(crate) struct ResponseLines<'r> {
     url: &'r str,
-    /// How long a line may take.
+    /// How long each part of it may take to come.
     time_limit: Option<Duration>,
     request_line: String,
     body: Incoming,
@@ -46,26 +44,17 @@ impl<'r> ResponseLines<'r> {
 
     /// The next line without its end; `None` at the end of the answer.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
-        within(self.url, self.time_limit, self.read()).await
-    }
-
-    async fn read(&mut self) -> Result<Option<Bytes>, RemoteError> {
         loop {
             if let Some(line) = self.split() {
                 return Ok(Some(line));
             }
-            match self.body.frame().await {
+            match next_part(self.url, self.time_limit, &mut self.body).await? {
                 None if self.unread.is_empty() => return Ok(None),
                 None => {
                     self.searched = 0;
                     return Ok(Some(self.unread.split().freeze()));
                 }
-                Some(Err(error)) => return Err(malformed(&self.request_line, root_cause(&error))),
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.unread.extend_from_slice(&data);
-                    }
-                }
+                Some(part) => self.unread.extend_from_slice(&part),
             }
             if self.unread.len() > limits::REMOTE_ANSWER_BYTES_MAX {
                 return Err(malformed(&self.request_line, "a line of it is too long"));

@@ -1,5 +1,6 @@
 //! A client of a running daemon, over HTTP.
 
+mod answer;
 mod cause;
 mod cluster;
 mod connector;
@@ -11,6 +12,7 @@ mod events;
 mod exchange;
 mod lines;
 mod messages;
+mod parts;
 mod queues;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod remote;

@@ -1,0 +1,146 @@
+//! A whole answer, read to its end.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use bytes::BytesMut;
+use http::HeaderMap;
+use http::HeaderName;
+use http::StatusCode;
+use hyper::Response;
+use hyper::body::Body;
+use serde::de::DeserializeOwned;
+
+use crate::api::Problem;
+use crate::limits;
+use crate::remote::cause::malformed;
+use crate::remote::error::RemoteError;
+use crate::remote::parts::next_part;
+
+/// An answer that was read to its end, whatever its status is.
+#[derive(Debug)]
+pub(crate) struct WholeAnswer {
+    request_line: String,
+    status: StatusCode,
+    headers: HeaderMap,
+    bytes: Bytes,
+}
+
+impl WholeAnswer {
+    /// Reads an answer; each part of it has to come in time.
+    pub(crate) async fn read<B>(
+        url: &str,
+        time_limit: Option<Duration>,
+        request_line: String,
+        response: Response<B>,
+    ) -> Result<WholeAnswer, RemoteError>
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: Error + 'static,
+    {
+        let (head, mut body) = response.into_parts();
+        let is_success = head.status.is_success();
+        let most =
+            if is_success { limits::REMOTE_ANSWER_BYTES_MAX } else { limits::REMOTE_PROBLEM_BYTES_MAX };
+        let bytes = match collect(url, time_limit, &request_line, &mut body, most).await {
+            // The status of a refusal says enough.
+            Err(_) if !is_success => Bytes::new(),
+            read => read?,
+        };
+        Ok(WholeAnswer { request_line, status: head.status, headers: head.headers, bytes })
+    }
+
+    /// The answer, unless it is a refusal.
+    pub(crate) fn accepted(self) -> Result<WholeAnswer, RemoteError> {
+        if self.status.is_success() { Ok(self) } else { Err(self.refusal()) }
+    }
+
+    /// The error that a refusal is.
+    pub(crate) fn refusal(&self) -> RemoteError {
+        match self.problem() {
+            Some(problem) => RemoteError::Problem(Box::new(problem)),
+            None => {
+                let detail = format!("HTTP status {}, and no problem that says why", self.status);
+                malformed(&self.request_line, detail)
+            }
+        }
+    }
+
+    fn problem(&self) -> Option<Problem> {
+        serde_json::from_slice(&self.bytes).ok()
+    }
+
+    pub(crate) fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+
+    /// What it says as JSON, or the default where it says nothing.
+    pub(crate) fn value_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, RemoteError> {
+        if self.bytes.is_empty() { Ok(T::default()) } else { self.value() }
+    }
+
+    /// What it says as JSON.
+    pub(crate) fn value<T: DeserializeOwned>(&self) -> Result<T, RemoteError> {
+        serde_json::from_slice(&self.bytes).map_err(|error| malformed(&self.request_line, error))
+    }
+}
+
+/// A body of so many bytes at most.
+async fn collect<B>(
+    url: &str,
+    time_limit: Option<Duration>,
+    request_line: &str,
+    body: &mut B,
+    most: usize,
+) -> Result<Bytes, RemoteError>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Error + 'static,
+{
+    let mut bytes = BytesMut::new();
+    while let Some(part) = next_part(url, time_limit, body).await? {
+        if part.len() > most - bytes.len() {
+            return Err(malformed(request_line, format!("it has more than {most} bytes")));
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes.freeze())
+}
+
+// Only the client of NATS brings a clock of tokio's that can be moved.
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use std::io;
+
+    use futures_util::stream;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    /// Reads an answer of three parts, with a pause before each.
+    async fn read_with_pauses(pause: Duration) -> Result<WholeAnswer, RemoteError> {
+        let parts = stream::unfold(0, |count| async move {
+            // It ends with the pause, as nothing else comes.
+            let _ = tokio::time::timeout(pause, std::future::pending::<()>()).await;
+            (count < 3).then(|| (Ok::<_, io::Error>(Frame::data(Bytes::from_static(b"a"))), count + 1))
+        });
+        let response = Response::new(StreamBody::new(Box::pin(parts)));
+        let time_limit = Some(limits::REMOTE_ANSWER_WAIT);
+        WholeAnswer::read("http://a", time_limit, "GET /v1/queues".to_owned(), response).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_waited_for_as_long_as_something_of_it_comes_in_time() {
+        let slow = read_with_pauses(limits::REMOTE_ANSWER_WAIT * 2 / 3).await.unwrap();
+        assert_eq!(slow.into_bytes(), "aaa");
+        let silent = read_with_pauses(limits::REMOTE_ANSWER_WAIT * 4 / 3).await.unwrap_err();
+        assert!(matches!(silent, RemoteError::Unreachable { .. }), "{silent}");
+        assert!(!silent.is_unsent(), "what was asked for may have been done");
+    }
+}
