@@ -8,6 +8,12 @@ use crate::api::views::AuditView;
 use crate::api::views::DefinitionView;
 use crate::api::views::ScheduleView;
 
+/// What a daemon says at `/healthz` when its store works: who else answers there says something else.
+pub(crate) const HEALTHY: &str = "ok\n";
+
+/// What a daemon says at `/readyz` when it is ready.
+pub(crate) const READY: &str = "ready\n";
+
 /// For which queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -1,4 +1,4 @@
-//! A whole answer, read to its end.
+//! A whole answer, and what it must be so that it is one of a daemon.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use http::StatusCode;
 use hyper::Response;
 use hyper::body::Body;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::api::Problem;
 use crate::limits;
@@ -60,10 +61,7 @@ impl WholeAnswer {
     pub(crate) fn refusal(&self) -> RemoteError {
         match self.problem() {
             Some(problem) => RemoteError::Problem(Box::new(problem)),
-            None => {
-                let detail = format!("HTTP status {}, and no problem that says why", self.status);
-                malformed(&self.request_line, detail)
-            }
+            None => self.strange(format!("HTTP status {}, and no problem that says why", self.status)),
         }
     }
 
@@ -79,14 +77,49 @@ impl WholeAnswer {
         self.bytes
     }
 
-    /// What it says as JSON, or the default where it says nothing.
-    pub(crate) fn value_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, RemoteError> {
-        if self.bytes.is_empty() { Ok(T::default()) } else { self.value() }
-    }
-
     /// What it says as JSON.
     pub(crate) fn value<T: DeserializeOwned>(&self) -> Result<T, RemoteError> {
         serde_json::from_slice(&self.bytes).map_err(|error| malformed(&self.request_line, error))
+    }
+
+    /// What it says as JSON, word for word, if that is what a daemon says there.
+    pub(crate) fn json_of<T: DeserializeOwned>(&self) -> Result<Value, RemoteError> {
+        self.has_status(StatusCode::OK)?;
+        self.value::<T>()?;
+        self.value()
+    }
+
+    /// The same where a daemon may have nothing to say.
+    pub(crate) fn json_of_if_any<T: DeserializeOwned>(&self) -> Result<Value, RemoteError> {
+        match self.status {
+            StatusCode::NO_CONTENT => Ok(Value::Null),
+            _ => self.json_of::<T>(),
+        }
+    }
+
+    /// That the daemon did as it was asked and has nothing to say of it, which whoever else answers there does not say so.
+    pub(crate) fn nothing(&self) -> Result<(), RemoteError> {
+        self.has_status(StatusCode::NO_CONTENT)
+    }
+
+    /// That it is this text, as a daemon says it, and no other.
+    pub(crate) fn text(&self, text: &str) -> Result<(), RemoteError> {
+        self.has_status(StatusCode::OK)?;
+        match self.bytes == text {
+            true => Ok(()),
+            false => Err(self.strange(format!("it is not {:?}, as a daemon says it", text.trim_end()))),
+        }
+    }
+
+    fn has_status(&self, status: StatusCode) -> Result<(), RemoteError> {
+        match self.status == status {
+            true => Ok(()),
+            false => Err(self.strange(format!("HTTP status {}, where a daemon has {status}", self.status))),
+        }
+    }
+
+    fn strange(&self, detail: String) -> RemoteError {
+        malformed(&self.request_line, detail)
     }
 }
 

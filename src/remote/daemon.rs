@@ -11,6 +11,8 @@ use crate::api::DefinitionPage;
 use crate::api::EventsQuery;
 use crate::api::SchedulePage;
 use crate::api::WireTime;
+use crate::api::daemon::HEALTHY;
+use crate::api::daemon::READY;
 use crate::api::views::DefinitionView;
 use crate::api::views::RatesView;
 use crate::api::views::ScheduleView;
@@ -35,7 +37,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn ready(&self) -> Result<(), RemoteError> {
-        self.get(RequestPath::new("/readyz")).answer_nothing().await
+        self.get(RequestPath::new("/readyz")).whole().await?.text(READY)
     }
 
     /// Whether the daemon answers and its store works; a problem says why not.
@@ -43,7 +45,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn health(&self) -> Result<(), RemoteError> {
-        self.get(RequestPath::new("/healthz")).answer_nothing().await
+        self.get(RequestPath::new("/healthz")).whole().await?.text(HEALTHY)
     }
 
     /// What the daemon's clock says, to the second; `None` when it does not say.
@@ -51,9 +53,10 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn clock(&self) -> Result<Option<WireTime>, RemoteError> {
-        let date = self.get(RequestPath::new("/healthz")).answer_header(header::DATE).await?;
+        let answer = self.get(RequestPath::new("/healthz")).whole().await?;
+        answer.text(HEALTHY)?;
         let parser = jiff::fmt::rfc2822::DateTimeParser::new();
-        let date = date.and_then(|date| parser.parse_timestamp(date).ok());
+        let date = answer.header(header::DATE).and_then(|date| parser.parse_timestamp(date).ok());
         let millis = date.and_then(|date| u64::try_from(date.as_millisecond()).ok());
         Ok(millis.map(|millis| WireTime(Timestamp::from_millis(millis))))
     }

@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use crate::api::CompleteManyRequest;
 use crate::api::CompleteManyResponse;
+use crate::api::CompleteResponse;
 use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
+use crate::api::RenewResponse;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
 use crate::remote::route::RequestPath;
@@ -58,7 +60,12 @@ impl Remote {
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
         let route = RequestPath::queue(queue).word("deliveries").data(delivery).word(verb);
-        self.post(route).json(particulars)?.answer_or_default().await
+        let answer = self.post(route).json(particulars)?.whole().await?;
+        match verb {
+            "complete" => answer.json_of_if_any::<CompleteResponse>(),
+            "renew" => answer.json_of::<RenewResponse>(),
+            _ => answer.nothing().map(|()| Value::Null),
+        }
     }
 
     /// Completes many deliveries in one transaction; each has its own answer.
@@ -86,7 +93,8 @@ impl Remote {
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
         let route = RequestPath::queue(queue).word("runs").data(run).word("settle");
-        self.post(route).json(particulars)?.answer_or_default().await
+        let answer = self.post(route).json(particulars)?.whole().await?;
+        answer.json_of_if_any::<CompleteResponse>()
     }
 
     /// Renews the lock of a run.
@@ -94,6 +102,7 @@ impl Remote {
     /// # Errors
     /// As [`Remote::settle`].
     pub async fn renew_run(&self, queue: &str, run: &str) -> Result<Value, RemoteError> {
-        self.post(RequestPath::queue(queue).word("runs").data(run).word("renew")).answer().await
+        let route = RequestPath::queue(queue).word("runs").data(run).word("renew");
+        self.post(route).whole().await?.json_of::<RenewResponse>()
     }
 }

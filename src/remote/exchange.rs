@@ -127,19 +127,9 @@ impl<'r> RemoteCall<'r> {
         Ok(self.whole().await?.into_bytes())
     }
 
-    /// The answer as a value, or its default when the answer is empty.
-    pub(crate) async fn answer_or_default<T: DeserializeOwned + Default>(self) -> Result<T, RemoteError> {
-        self.whole().await?.value_or_default()
-    }
-
-    /// That the daemon did as it was asked, whatever it says of it.
+    /// That the daemon did as it was asked, of which it has nothing to say.
     pub(crate) async fn answer_nothing(self) -> Result<(), RemoteError> {
-        self.whole().await.map(drop)
-    }
-
-    /// A header of the answer, whatever else that is.
-    pub(crate) async fn answer_header(self, name: HeaderName) -> Result<Option<String>, RemoteError> {
-        Ok(self.whole().await?.header(name).map(ToOwned::to_owned))
+        self.whole().await?.nothing()
     }
 
     /// The whole answer; refusals are errors already.

@@ -1,5 +1,7 @@
 //! What the client makes of those who answer in the daemon's place, and of those who do not answer.
 
+use bytes::Bytes;
+use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
@@ -7,11 +9,20 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::api::SendEnvelope;
+use crate::api::WireTime;
+use crate::clock::Timestamp;
 use crate::remote::Remote;
 use crate::remote::RemoteError;
 
+/// An empty answer, as a daemon gives it.
+const NOTHING: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+
 /// A connection that breaks before anything is answered.
 const BROKEN: &str = "";
+
+fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
 
 /// Who answers the connections that come with these, each with one, and tells what was asked.
 struct Scripted {
@@ -35,6 +46,11 @@ impl Scripted {
         });
         Scripted { remote, asked }
     }
+
+    /// What it was asked, once it has given all its answers.
+    async fn asked(self) -> Vec<String> {
+        self.asked.await.unwrap()
+    }
 }
 
 /// A request with its body.
@@ -55,6 +71,63 @@ async fn read_request(socket: &mut TcpStream) -> String {
 
 fn message() -> SendEnvelope {
     SendEnvelope { body_text: Some("paid".to_owned()), ..SendEnvelope::default() }
+}
+
+/// Every call that has nothing, or little, to read in its answer: its name, and what became of it.
+async fn calls(remote: &Remote) -> Vec<(&'static str, Result<(), RemoteError>)> {
+    let nothing = json!({});
+    let mut calls = vec![
+        ("cancel", remote.cancel("q", 1).await),
+        ("cancel_and_void", remote.cancel_and_void("q", 1).await),
+        ("reschedule", remote.reschedule("q", 1, WireTime(Timestamp::from_millis(0))).await),
+        ("delete_queue", remote.delete_queue("q").await),
+        ("pause", remote.pause("q").await),
+        ("unpause", remote.unpause("q").await),
+        ("set_state", remote.set_state("q", "w", Some(Bytes::from_static(b"a"))).await),
+        ("clear_state", remote.set_state("q", "w", None).await),
+        ("health", remote.health().await),
+        ("ready", remote.ready().await),
+        ("clock", remote.clock().await.map(drop)),
+        ("settle_run", remote.settle_run("q", "r", &nothing).await.map(drop)),
+        ("renew_run", remote.renew_run("q", "r").await.map(drop)),
+    ];
+    for verb in ["complete", "abandon", "defer", "dead_letter", "release", "renew"] {
+        calls.push((verb, remote.settle("q", "d", verb, &nothing).await.map(drop)));
+    }
+    calls
+}
+
+#[tokio::test]
+async fn whoever_answers_in_the_place_of_a_daemon_has_done_nothing() {
+    let accepted = "HTTP/1.1 202 Accepted\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    for stranger in [ok("<html>it works</html>").as_str(), ok("{}").as_str(), ok("").as_str(), accepted] {
+        let scripted = Scripted::new(&[stranger; 19]).await;
+        for (call, answer) in calls(&scripted.remote).await {
+            assert!(matches!(answer, Err(RemoteError::Malformed { .. })), "{call} of {stranger}: {answer:?}");
+        }
+        assert_eq!(scripted.asked().await.len(), 19, "none of them is asked again");
+    }
+}
+
+#[tokio::test]
+async fn what_a_daemon_says_is_understood() {
+    let receipts = ok("{\"receipts\":[{\"status\":\"accepted\",\"sequence_number\":7}]}");
+    let renewed = ok("{\"locked_until\":\"2027-01-31T12:00:00Z\",\"lock_ms\":60000}");
+    let (healthy, ready) = (ok("ok\n"), ok("ready\n"));
+    let answers = [NOTHING, &receipts, &renewed, NOTHING, &receipts, &renewed, NOTHING, &healthy, &ready];
+    let scripted = Scripted::new(&answers).await;
+    let (remote, nothing) = (&scripted.remote, json!({}));
+    assert!(remote.settle("q", "d", "complete", &nothing).await.unwrap().is_null());
+    let completed = remote.settle("q", "d", "complete", &nothing).await.unwrap();
+    assert_eq!(completed["receipts"][0]["sequence_number"], 7);
+    let until = remote.settle("q", "d", "renew", &nothing).await.unwrap();
+    assert_eq!(until["locked_until"], "2027-01-31T12:00:00Z");
+    assert!(remote.settle_run("q", "r", &nothing).await.unwrap().is_null());
+    assert_eq!(remote.settle_run("q", "r", &nothing).await.unwrap(), completed);
+    assert_eq!(remote.renew_run("q", "r").await.unwrap(), until);
+    remote.cancel("q", 1).await.unwrap();
+    remote.health().await.unwrap();
+    remote.ready().await.unwrap();
 }
 
 #[tokio::test]

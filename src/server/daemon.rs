@@ -10,6 +10,8 @@ use crate::api::KeyQuery;
 use crate::api::RunScheduleRequest;
 use crate::api::RunScheduleResponse;
 use crate::api::SchedulePage;
+use crate::api::daemon::HEALTHY;
+use crate::api::daemon::READY;
 use crate::api::views::KeyView;
 use crate::error::Unavailable;
 use crate::id::SequenceNumber;
@@ -35,7 +37,7 @@ pub(crate) const METRICS: &str = "application/openmetrics-text; version=1.0.0; c
 
 pub(crate) async fn healthz(State(shared): State<SharedServer>) -> HttpResult {
     refuse_after_fault(&shared)?;
-    Ok(bytes_as(StatusCode::OK, TEXT, "ok\n"))
+    Ok(bytes_as(StatusCode::OK, TEXT, HEALTHY))
 }
 
 /// After a fault nothing works until the store is opened again: whoever looks after the process must hear of it.
@@ -52,7 +54,7 @@ pub(crate) async fn readyz(State(shared): State<SharedServer>) -> HttpResult {
         return Err(HttpRefusal::new("not_ready", "the server is about to stop"));
     }
     match shared.host.ready() {
-        Ok(()) => Ok(bytes_as(StatusCode::OK, TEXT, "ready\n")),
+        Ok(()) => Ok(bytes_as(StatusCode::OK, TEXT, READY)),
         Err(why) => Err(HttpRefusal::new("not_ready", why)),
     }
 }

@@ -92,6 +92,7 @@ fn nothing_is_blocked_only_when_no_page_has_anything() {
         "GET /v1/definitions" => Answer::json(json!({ "definitions": [] })),
         "GET /v1/queues" => Answer::json(json!({ "queues": [] })),
         "GET /v1/queues/orders" => queue(),
+        "GET /readyz" => Answer::text("ready\n"),
         _ => Answer::text("ok\n"),
     });
     let doctor = fake.run(&["doctor"]);
@@ -383,6 +384,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
         }]})),
         "GET /v1/blocked" => Answer::json(json!({ "blocked": [blocked_row("1")] })),
         "GET /v1/queues" => Answer::json(json!({ "queues": [] })),
+        "GET /readyz" => Answer::text("ready\n"),
         _ => Answer::text("ok\n"),
     });
     let ran = fake.run(&["doctor"]);

@@ -402,7 +402,10 @@ fn trouble_of_the_daemon_is_no_refusal_of_a_dead_letter() {
 
 #[test]
 fn handlers_are_paused_and_definitions_loaded_again() {
-    let fake = Fake::always(json!({ "definitions": [] }));
+    let fake = Fake::new(|asked| match asked.line.ends_with("/reload") {
+        true => Answer::json(json!({ "definitions": [] })),
+        false => Answer::empty(),
+    });
     for (arguments, line) in [
         (["definitions", "pause", "orders"], "POST /v1/queues/orders/pause"),
         (["definitions", "resume", "orders"], "POST /v1/queues/orders/resume"),
@@ -423,6 +426,7 @@ fn a_delivery_that_was_kept_is_settled_by_its_name() {
     let fake = Fake::new(move |asked| match asked.line.rsplit('/').next().unwrap_or_default() {
         "receive" => Answer::json(taken.clone()),
         "complete" => Answer::json(json!({ "completed": 1, "results": [{ "delivery": "17.3.ab" }] })),
+        "renew" => Answer::json(json!({ "locked_until": "2027-01-31T12:00:00Z", "lock_ms": 60_000 })),
         _ => Answer::empty(),
     });
     let ran = fake.run(&["receive", "orders", "--keep", "--wait", "20s", "--max", "5"]);

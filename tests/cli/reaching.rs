@@ -78,6 +78,24 @@ fn what_is_no_answer_of_a_daemon_is_not_taken_for_one() {
 }
 
 #[test]
+fn whoever_answers_everything_has_done_nothing() {
+    let fake = Fake::new(|_| Answer::garbage(200));
+    for arguments in [
+        &["health"][..],
+        &["cancel", "orders#7"],
+        &["cancel", "orders#7", "--void"],
+        &["definitions", "pause", "orders"],
+        &["settle", "orders", "17.3.ab", "complete"],
+        &["settle", "orders", "17.3.ab", "release"],
+    ] {
+        let ran = fake.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("cannot understand the answer to "), "{arguments:?}: {ran:?}");
+    }
+    assert_eq!(fake.asked().len(), 6, "none of them is asked again");
+}
+
+#[test]
 fn a_variable_that_is_set_to_nothing_is_not_set() {
     let fake = Fake::new(|_| Answer::text("ok\n"));
     let variables = [("SERIATIM_HTTP", fake.url.trim_start_matches("http://"))];
