@@ -20,6 +20,20 @@ pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
 /// How long an answer may take in all while parts of it come in time: the largest one on a line of 75 kB a second.
 pub const REMOTE_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
 
+/// How long a client of a daemon asks again what may be asked again when nobody answers: a daemon that is started anew is back
+/// by then.
+pub const REMOTE_REPEAT_FOR: Duration = Duration::from_secs(10);
+
+/// Its pauses between two tries, of which the last comes again and again: a connection that broke is there at once, and who
+/// starts needs longer. With [`REMOTE_REPEAT_FOR`] they bound the tries, too.
+pub const REMOTE_REPEAT_PAUSES: [Duration; 5] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+];
+
 /// How long a daemon that tells what happens is silent before it counts as gone: four heartbeats, so that one on a slow way
 /// and a busy daemon are waited for.
 pub const REMOTE_SILENCE_MAX: Duration = HTTP_HEARTBEAT.saturating_mul(4);

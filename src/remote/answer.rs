@@ -19,6 +19,9 @@ use crate::remote::cause::malformed;
 use crate::remote::error::RemoteError;
 use crate::remote::parts::next_part;
 
+/// Codes of refusals that say that somebody has to make room first.
+const FULL: [&str; 2] = ["queue_full", "workflow_full"];
+
 /// An answer that was read to its end, whatever its status is.
 #[derive(Debug)]
 pub(crate) struct WholeAnswer {
@@ -69,12 +72,35 @@ impl WholeAnswer {
         serde_json::from_slice(&self.bytes).ok()
     }
 
+    /// Whether the same may be answered otherwise soon: the daemon cannot for the moment, or a proxy did not reach it.
+    pub(crate) fn is_passing(&self) -> bool {
+        if self.status.is_success() {
+            return false;
+        }
+        match self.problem() {
+            None => self.status.is_server_error(),
+            Some(problem) => {
+                let is_of_now = matches!(problem.status, 429 | 503) && !FULL.contains(&problem.code.as_str());
+                is_of_now || problem.is_unanswered()
+            }
+        }
+    }
+
+    pub(crate) fn request_line(&self) -> &str {
+        &self.request_line
+    }
+
     pub(crate) fn header(&self, name: HeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     pub(crate) fn into_bytes(self) -> Bytes {
         self.bytes
+    }
+
+    /// Its lines that are not empty.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
     }
 
     /// What it says as JSON.

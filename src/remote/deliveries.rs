@@ -51,7 +51,8 @@ impl Remote {
     ///
     /// # Errors
     /// [`RemoteError`]; a problem with the code `lock_lost` when somebody else may have it by now, and `delivery_settled` when it
-    /// was settled in another way in the last minute. The same again is answered as it was.
+    /// was settled in another way in the last minute. The same again is answered as it was, and so it is asked again for up to ten
+    /// seconds when nobody answers.
     pub async fn settle(
         &self,
         queue: &str,
@@ -60,7 +61,7 @@ impl Remote {
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
         let route = RequestPath::queue(queue).word("deliveries").data(delivery).word(verb);
-        let answer = self.post(route).json(particulars)?.whole().await?;
+        let answer = self.post(route).json(particulars)?.repeatable().whole().await?;
         match verb {
             "complete" => answer.json_of_if_any::<CompleteResponse>(),
             "renew" => answer.json_of::<RenewResponse>(),
@@ -68,7 +69,7 @@ impl Remote {
         }
     }
 
-    /// Completes many deliveries in one transaction; each has its own answer.
+    /// Completes many deliveries in one transaction; each has its own answer. It is asked again as [`Remote::settle`] is.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -78,7 +79,7 @@ impl Remote {
         deliveries: &[String],
     ) -> Result<CompleteManyResponse, RemoteError> {
         let request = CompleteManyRequest { deliveries: deliveries.to_vec() };
-        self.post(RequestPath::queue(queue).word("complete")).json(&request)?.answer().await
+        self.post(RequestPath::queue(queue).word("complete")).json(&request)?.repeatable().answer().await
     }
 
     /// Settles a run: its first messages are completed, and what else is said with `particulars` is done; the others
@@ -93,7 +94,7 @@ impl Remote {
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
         let route = RequestPath::queue(queue).word("runs").data(run).word("settle");
-        let answer = self.post(route).json(particulars)?.whole().await?;
+        let answer = self.post(route).json(particulars)?.repeatable().whole().await?;
         answer.json_of_if_any::<CompleteResponse>()
     }
 
@@ -103,6 +104,6 @@ impl Remote {
     /// As [`Remote::settle`].
     pub async fn renew_run(&self, queue: &str, run: &str) -> Result<Value, RemoteError> {
         let route = RequestPath::queue(queue).word("runs").data(run).word("renew");
-        self.post(route).whole().await?.json_of::<RenewResponse>()
+        self.post(route).repeatable().whole().await?.json_of::<RenewResponse>()
     }
 }

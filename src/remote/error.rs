@@ -53,4 +53,12 @@ impl RemoteError {
             RemoteError::Problem(_) | RemoteError::Malformed { .. } => false,
         }
     }
+
+    /// The failure of the last of several tries, of which an earlier one was sent.
+    pub(crate) fn after_one_that_was_sent(mut self) -> RemoteError {
+        if let RemoteError::Unreachable { was_sent, .. } = &mut self {
+            *was_sent = true;
+        }
+        self
+    }
 }

@@ -1,5 +1,7 @@
-//! One request and its answer.
+//! One request, and how it is asked until there is an answer.
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +17,7 @@ use hyper::Response;
 use hyper::body::Incoming;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use crate::error::Misuse;
 use crate::limits;
@@ -37,6 +40,7 @@ pub(crate) struct RemoteCall<'r> {
     headers: HeaderMap,
     body: Bytes,
     time_limit: Option<Duration>,
+    is_repeatable: bool,
 }
 
 impl Remote {
@@ -60,7 +64,8 @@ impl Remote {
 impl<'r> RemoteCall<'r> {
     fn new(remote: &'r Remote, method: Method, route: RequestPath) -> RemoteCall<'r> {
         let time_limit = Some(limits::REMOTE_ANSWER_WAIT);
-        RemoteCall { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), time_limit }
+        let (headers, body) = (HeaderMap::new(), Bytes::new());
+        RemoteCall { remote, method, route, headers, body, time_limit, is_repeatable: false }
     }
 
     /// Sets a header, if it has a value.
@@ -96,6 +101,12 @@ impl<'r> RemoteCall<'r> {
     /// Waits longer, by what the daemon was asked to wait itself.
     pub(crate) fn waiting(mut self, more: Duration) -> RemoteCall<'r> {
         self.time_limit = self.time_limit.map(|time_limit| time_limit.saturating_add(more));
+        self
+    }
+
+    /// Says that asking it again does no more than asking it once: it is asked again for a while when nobody answers.
+    pub(crate) fn repeatable(mut self) -> RemoteCall<'r> {
+        self.is_repeatable = true;
         self
     }
 
@@ -137,7 +148,29 @@ impl<'r> RemoteCall<'r> {
     /// It is compiled with the library, as what is below: the code of an async function is made anew in each crate that
     /// awaits it.
     pub(crate) fn whole(self) -> BoxFuture<'r, Result<WholeAnswer, RemoteError>> {
-        Box::pin(async move { self.ask().await?.accepted() })
+        Box::pin(self.ask_for_a_while())
+    }
+
+    /// Asks, and asks again for a while what may be asked again when nobody answers.
+    async fn ask_for_a_while(self) -> Result<WholeAnswer, RemoteError> {
+        let mut over = pin!(timeout(limits::REMOTE_REPEAT_FOR, pending::<()>()));
+        let mut pauses = limits::REMOTE_REPEAT_PAUSES.into_iter();
+        let (mut pause, mut was_sent) = (Duration::ZERO, false);
+        loop {
+            let tried = self.ask().await;
+            let is_passing = match &tried {
+                Ok(answer) => answer.is_passing(),
+                Err(error) => matches!(error, RemoteError::Unreachable { .. }),
+            };
+            // After the last of the pauses, all are as long as that.
+            pause = pauses.next().unwrap_or(pause);
+            if !self.is_repeatable || !is_passing || timeout(pause, over.as_mut()).await.is_ok() {
+                let answer = tried.and_then(WholeAnswer::accepted);
+                return answer
+                    .map_err(|error| if was_sent { error.after_one_that_was_sent() } else { error });
+            }
+            was_sent |= !tried.is_err_and(|error| error.is_unsent());
+        }
     }
 
     async fn ask(&self) -> Result<WholeAnswer, RemoteError> {

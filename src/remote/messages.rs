@@ -64,7 +64,7 @@ impl Remote {
     }
 
     /// Sends messages in one transaction, once: the same request with the same key is given the same answer for a while,
-    /// and stores nothing again.
+    /// and stores nothing again. So it is asked again for up to ten seconds when nobody answers.
     ///
     /// # Errors
     /// As [`Remote::send_together`].
@@ -77,7 +77,10 @@ impl Remote {
         let call = self
             .sending(queue, SendQuery { atomic: true, ..SendQuery::default() })
             .header("idempotency-key", Some(key))?;
-        all_accepted(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
+        let answer = call.bytes(NDJSON, lines_of(messages)?)?.repeatable().whole().await?;
+        let answers: Result<BatchAnswers, RemoteError> =
+            answer.lines().map(|line| read_answer(line, answer.request_line())).collect();
+        all_accepted(one_each(answers?, messages.len(), answer.request_line())?)
     }
 
     /// Sends lines of JSON, each a [`SendEnvelope`], as they are.
@@ -198,10 +201,23 @@ async fn post_lines(call: RemoteCall<'_>, lines: Bytes, count: usize) -> Result<
     let mut answer = call.bytes(NDJSON, lines)?.open_lines().await?;
     let mut answers = Vec::with_capacity(count);
     while let Some(line) = answer.next_filled().await? {
-        let sent: SentLine =
-            serde_json::from_slice(&line).map_err(|error| malformed(answer.request_line(), error))?;
-        answers.push(sent.receipt());
+        answers.push(read_answer(&line, answer.request_line())?);
     }
+    one_each(answers, count, answer.request_line())
+}
+
+/// What became of one message.
+fn read_answer(line: &[u8], request_line: &str) -> Result<Result<ReceiptView, Box<Problem>>, RemoteError> {
+    let sent: SentLine = serde_json::from_slice(line).map_err(|error| malformed(request_line, error))?;
+    Ok(sent.receipt())
+}
+
+/// The answers, if there is one to each message.
+fn one_each(
+    mut answers: BatchAnswers,
+    count: usize,
+    request_line: &str,
+) -> Result<BatchAnswers, RemoteError> {
     // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
     if let Some(Err(problem)) = answers.last().filter(|_| answers.len() < count) {
         let rest = vec![Err(problem.clone()); count - answers.len()];
@@ -209,9 +225,7 @@ async fn post_lines(call: RemoteCall<'_>, lines: Bytes, count: usize) -> Result<
     }
     match answers.len() == count {
         true => Ok(answers),
-        false => {
-            Err(malformed(answer.request_line(), format!("{count} messages, {} answers", answers.len())))
-        }
+        false => Err(malformed(request_line, format!("{count} messages, {} answers", answers.len()))),
     }
 }
 

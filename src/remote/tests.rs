@@ -17,6 +17,10 @@ use crate::remote::RemoteError;
 /// An empty answer, as a daemon gives it.
 const NOTHING: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
 
+/// What a proxy says that has not reached the daemon.
+const BAD_GATEWAY: &str =
+    "HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 14\r\n\r\n<p>no luck</p>";
+
 /// A connection that breaks before anything is answered.
 const BROKEN: &str = "";
 
@@ -142,4 +146,61 @@ async fn what_was_never_sent_is_told_from_what_was_not_answered() {
     assert!(unreached.is_unsent(), "{unreached}");
     let misused = scripted.remote.send_once("q", "k\r\n", &[message()]).await.unwrap_err();
     assert!(misused.is_unsent(), "{misused}");
+}
+
+#[tokio::test]
+async fn what_a_daemon_does_once_is_asked_again_when_the_answer_is_lost() {
+    let completed = ok("{\"completed\":1,\"results\":[{\"delivery\":\"d\"}]}");
+    let sent = ok("{\"sequence_number\":7,\"status\":\"accepted\"}\n");
+    let published = ok("{\"copies\":[]}");
+    let cut = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
+    let answers = [
+        [BROKEN, NOTHING],
+        [BAD_GATEWAY, NOTHING],
+        [cut, &completed],
+        [BROKEN, &sent],
+        [BAD_GATEWAY, &published],
+    ];
+    let scripted = Scripted::new(answers.as_flattened()).await;
+    let (remote, nothing) = (&scripted.remote, json!({}));
+    remote.settle("q", "d", "complete", &nothing).await.unwrap();
+    remote.settle_run("q", "r", &nothing).await.unwrap();
+    assert_eq!(remote.complete_all("q", &["d".to_owned()]).await.unwrap().completed, 1);
+    let receipts = remote.send_once("q", "key", &[message()]).await.unwrap();
+    assert_eq!(receipts[0].sequence_number, Some(7));
+    assert!(remote.publish_once("t", "key", &[message()]).await.unwrap().copies.is_empty());
+    let asked = scripted.asked().await;
+    for pair in asked.chunks(2) {
+        assert_eq!(pair[0], pair[1], "the same is asked again, with its key");
+    }
+}
+
+#[tokio::test]
+async fn what_would_be_done_twice_is_asked_once() {
+    let scripted = Scripted::new(&[BROKEN, BAD_GATEWAY, BROKEN]).await;
+    let remote = &scripted.remote;
+    assert!(matches!(remote.send("q", &message()).await, Err(RemoteError::Unreachable { .. })));
+    assert!(matches!(remote.send("q", &message()).await, Err(RemoteError::Malformed { .. })));
+    assert!(matches!(remote.publish("t", &[message()]).await, Err(RemoteError::Unreachable { .. })));
+    assert_eq!(scripted.asked().await.len(), 3);
+}
+
+// Only the client of NATS brings a clock of tokio's that can be moved.
+#[cfg(feature = "cluster")]
+#[tokio::test]
+async fn who_does_not_come_back_is_asked_for_a_while_and_what_was_sent_before_may_have_been_done() {
+    use crate::limits;
+
+    let Scripted { remote, asked } = Scripted::new(&[BROKEN]).await;
+    let nothing = json!({});
+    let most = limits::REMOTE_REPEAT_FOR + limits::REMOTE_CONNECT_MAX;
+    let asking = tokio::time::timeout(most, remote.settle("q", "d", "complete", &nothing));
+    let vanishing = async {
+        assert_eq!(asked.await.unwrap().len(), 1);
+        tokio::time::pause();
+    };
+    let (failed, ()) = tokio::join!(asking, vanishing);
+    let failed = failed.expect("it ends").unwrap_err();
+    assert!(matches!(failed, RemoteError::Unreachable { .. }), "{failed}");
+    assert!(!failed.is_unsent(), "the first of them was sent: {failed}");
 }

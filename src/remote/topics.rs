@@ -35,7 +35,7 @@ impl Remote {
     }
 
     /// Sends messages to a topic in one transaction, once: the same request with the same key is given the same answer for
-    /// a while, and stores nothing again.
+    /// a while, and stores nothing again. So it is asked again for up to ten seconds when nobody answers.
     ///
     /// # Errors
     /// As [`Remote::publish`].
@@ -56,7 +56,7 @@ impl Remote {
     ) -> Result<PublishResponse, RemoteError> {
         let lines: Bytes = lines_of(messages)?.into();
         let route = RequestPath::new("/v1/topics").data(topic).word("messages");
-        let call = self.post(route).header("idempotency-key", key)?;
-        call.bytes(NDJSON, lines)?.answer().await
+        let call = self.post(route).header("idempotency-key", key)?.bytes(NDJSON, lines)?;
+        if key.is_some() { call.repeatable().answer().await } else { call.answer().await }
     }
 }
