@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn all_other_machines_together_leave_some_places_to_this_one() {
         let places = Arc::new(Places::new(4, 1, 2));
-        let other = |last| places.take(Some([10, 0, 0, last].into()));
+        let other = |last: u8| places.take(Some([10, 0, 0, last].into()));
         let mut held: Vec<ConnectionPlace> = (1..=3).map(|last| other(last).unwrap()).collect();
         assert!(other(4).is_none(), "the last is kept");
         let here = places.take(Some([127, 0, 0, 1].into())).unwrap();

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use serde_json::json;
 
+use crate::engine::Workflow;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::server::tests::fixture::Fixture;
@@ -85,11 +87,13 @@ async fn a_listener_that_was_too_slow_is_told_how_much_it_missed() {
     let mut wire = Wire::open(fixture.address).await;
     wire.say("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     wire.read_until("listening\n\n").await;
-    // More than the engine keeps and the way to the listener holds.
+    // More than the engine keeps and the way to the listener holds; many at once, as a listener that takes nothing is given up in time.
     let reason = "r".repeat(1_000);
-    for _ in 0..12_000 {
-        queue.workflow("w").unwrap().hold(&reason).await.unwrap();
-        queue.workflow("w").unwrap().resume().await.unwrap();
+    let workflows: Vec<Workflow> =
+        (0..200).map(|number| queue.workflow(format!("w{number}")).unwrap()).collect();
+    for _ in 0..60 {
+        try_join_all(workflows.iter().map(|workflow| workflow.hold(&reason))).await.unwrap();
+        try_join_all(workflows.iter().map(Workflow::resume)).await.unwrap();
     }
     assert!(wire.read_until("event: missed\ndata: {\"missed\":").await.contains("event: held"));
 }
