@@ -250,12 +250,11 @@ pub const CLOCK_STEP: Duration = Duration::from_secs(60);
 /// synchronisation mends.
 pub const CLOCK_STEP_LASTS: Duration = Duration::from_secs(30);
 
-/// Turns that may wait for the commit before theirs, and then share one: what is asked while a slow disk is busy waits for one commit
-/// more, not for one a turn. More turns would only be more memory.
+/// Turns that may wait for the commit before theirs, and share one then, so that on a slow disk nobody waits for two before his own.
 pub const TURNS_A_COMMIT: usize = 4;
 
-/// Bytes of a turn's changes from which on the next turn is prepared while they are committed. Preparing less takes less
-/// time than a commit: requests that come meanwhile wait shorter if they share the next one.
+/// Bytes of a turn's changes from which on the next is prepared while they are committed. Preparing less takes less time than a
+/// commit: requests that come meanwhile wait shorter if they share the next one.
 pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
 
 /// So many commits keep the pages that they free before these are given back together: few of them wait for that, and the list of

@@ -82,7 +82,7 @@ fn dry_run(asked: &Asked) -> Answer {
 #[test]
 fn ctrl_c_ends_the_question_of_a_verb_for_many_and_nothing_is_done() {
     for arguments in ["retry orders --all", "redrive orders --all"] {
-        let fake = Fake::new(dry_run);
+        let fake = Fake::healthy(dry_run);
         let Some(child) = in_terminal(arguments, &fake) else { return };
         let (code, shown) = interrupted(child);
         assert_eq!(code, Some(1), "{shown}");

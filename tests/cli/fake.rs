@@ -108,6 +108,14 @@ impl Fake {
         Fake { url, asked, _runtime: runtime }
     }
 
+    /// One that is asked how it is, or what its clock shows, beside that.
+    pub(crate) fn healthy(respond: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Fake {
+        Fake::new(move |asked| match asked.line.as_str() {
+            "GET /healthz" => Answer::text("ok\n"),
+            _ => respond(asked),
+        })
+    }
+
     /// One that gives the same answer to everything.
     pub(crate) fn always(value: Value) -> Fake {
         Fake::new(move |_| Answer::json(value.clone()))

@@ -163,7 +163,7 @@ fn work_goes_on_when_nobody_reads_what_is_printed_of_it() {
     assert_eq!(fake.run_unread(&["retry", "orders", "--all", "--yes", "--json"]), Some(1), "one is refused");
     assert_eq!(fake.asked().len(), 3);
 
-    let fake = Fake::new(|asked| match asked.line.as_str() {
+    let fake = Fake::healthy(|asked| match asked.line.as_str() {
         line if line.starts_with("GET") => {
             let dead_letter = |number: u64| json!({ "sequence_number": number, "delivery_count": 3, "reason": "r", "at": 1 });
             Answer::json(json!({ "dead_letters": [dead_letter(1), dead_letter(2)] }))
@@ -240,7 +240,7 @@ fn workflows_that_need_nothing_are_no_refusal() {
 
 #[test]
 fn what_all_refuse_is_a_failure_and_each_is_named() {
-    let fake = Fake::new(|asked| match asked.line.as_str() {
+    let fake = Fake::healthy(|asked| match asked.line.as_str() {
         line if line.starts_with("GET /v1/queues/orders/dead_letters") => {
             let dead_letter = json!({ "sequence_number": 7, "delivery_count": 3, "reason": "r", "at": 1 });
             Answer::json(json!({ "dead_letters": [dead_letter] }))
@@ -319,7 +319,7 @@ fn an_interrupted_run_says_where_to_go_on() {
 
 #[test]
 fn dead_letters_are_redriven_one_after_the_other_and_refusals_do_not_stop_them() {
-    let fake = Fake::new(|asked| match asked.line.as_str() {
+    let fake = Fake::healthy(|asked| match asked.line.as_str() {
         line if line.starts_with("GET /v1/queues/orders/dead_letters") => {
             Answer::json(json!({ "dead_letters": [
                 { "sequence_number": 1, "workflow_id": "a", "delivery_count": 3, "reason": "MaxDelivery", "at": 1 },
@@ -344,7 +344,7 @@ fn dead_letters_are_redriven_one_after_the_other_and_refusals_do_not_stop_them()
 /// A daemon whose dead letters never end, and which interrupts whoever lists the third page of them.
 fn endless_dead_letters(asker: Arc<OnceLock<Pid>>) -> Fake {
     let pages = AtomicUsize::new(0);
-    Fake::new(move |asked| {
+    Fake::healthy(move |asked| {
         if !asked.line.starts_with("GET /v1/queues/orders/dead_letters") {
             return Answer::json(json!({ "redriven": "in_place", "sequence_number": 1, "dry_run": true }));
         }
@@ -380,7 +380,7 @@ fn an_interrupted_count_redrives_nothing() {
 
 #[test]
 fn trouble_of_the_daemon_is_no_refusal_of_a_dead_letter() {
-    let fake = Fake::new(|asked| match asked.line.as_str() {
+    let fake = Fake::healthy(|asked| match asked.line.as_str() {
         line if line.starts_with("GET /v1/queues/orders/dead_letters") => {
             let dead_letter = |number: u64| json!({ "sequence_number": number, "delivery_count": 3, "reason": "r", "at": 1 });
             Answer::json(json!({ "dead_letters": [dead_letter(1), dead_letter(2)] }))
