@@ -27,9 +27,12 @@ const KEY_BYTES_MAX: u64 = 4096;
 /// A client of the daemon that is meant.
 pub(crate) fn connect(arguments: &DaemonArguments) -> Result<Remote, CliFailure> {
     let key = key(arguments.key_file.as_deref())?;
-    // A variable that is set to nothing is not set, as everywhere.
-    let ca_file = arguments.ca_file.clone().filter(|file| !file.as_os_str().is_empty());
-    let url = arguments.url.clone().filter(|url| !url.is_empty()).unwrap_or_else(|| {
+    // A variable that is set to nothing is not set, as everywhere. An option that names nothing is wrong: who writes it meant somebody.
+    let is_of_variable = |name| env::var_os(name).is_some_and(|value| value.is_empty());
+    let ca_file = arguments.ca_file.clone();
+    let ca_file = ca_file.filter(|file| !file.as_os_str().is_empty() || !is_of_variable("SERIATIM_CA_FILE"));
+    let url = arguments.url.clone().filter(|url| !url.is_empty() || !is_of_variable("SERIATIM_URL"));
+    let url = url.unwrap_or_else(|| {
         let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
         url_of(set("SERIATIM_HTTP").as_deref(), set("SERIATIM_TLS_CERTIFICATE").is_some())
     });

@@ -48,7 +48,8 @@ pub(crate) struct LetterHandle(Arc<dyn Envelope>);
 /// | is left | who publishes the answer, to give back with it |
 /// | is lost | nobody |
 struct Letter<V: EngineVerb> {
-    /// For the thread that writes and the one that commits, which never have it at the same time.
+    /// For the thread that writes and the one that commits, which never have it at the same time, and for who has left. Whoever locks
+    /// both locks it before the slot.
     work: Mutex<LetterWork<V>>,
     /// For the one that commits, and whoever waits.
     slot: Mutex<AnswerSlot<V>>,
@@ -69,8 +70,10 @@ enum AnswerSlot<V: EngineVerb> {
     Arrived(Result<Answer<V>, Unavailable>),
     /// No answer comes: the engine says why when it ends.
     Lost,
-    /// Nobody waits for it any more; but perhaps until what it hands out is given back.
-    Left(Option<Waker>),
+    /// Nobody waits for it any more, but perhaps some until what it hands out is given back.
+    Left(Vec<Waker>),
+    /// It was taken out.
+    Taken,
 }
 
 /// How a verb waits for work.
@@ -154,10 +157,20 @@ impl<V: EngineVerb, P: FnMut(Command)> AwaitedAnswer<V, P> {
 impl<V: EngineVerb> AnswerSlot<V> {
     /// Takes the answer out, if there is one.
     fn take(&mut self) -> Option<Result<Answer<V>, Unavailable>> {
-        match std::mem::replace(self, AnswerSlot::Left(None)) {
+        match std::mem::replace(self, AnswerSlot::Taken) {
             AnswerSlot::Arrived(answer) => Some(answer),
             _ => None,
         }
+    }
+
+    /// The same for who waits no longer: what comes later is given back.
+    fn leave(&mut self) -> Option<Result<Answer<V>, Unavailable>> {
+        let is_awaited = matches!(self, AnswerSlot::Awaited(_));
+        let left = self.take();
+        if is_awaited {
+            *self = AnswerSlot::Left(Vec::new());
+        }
+        left
     }
 }
 
@@ -184,7 +197,7 @@ impl<V: EngineVerb, P: FnMut(Command)> Drop for AwaitedAnswer<V, P> {
         if self.is_taken {
             return;
         }
-        let left = self.letter.slot().take();
+        let left = self.letter.slot().leave();
         if let Some(Ok(Ok(done))) = left
             && let Some(verb) = self.letter.work().verb.take()
         {
@@ -202,36 +215,38 @@ impl<V: EngineVerb> Letter<V> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing of it is under way any more, if it was left.
-    fn end(&self) {
-        if self.is_left() {
-            self.work().answer = None;
-            self.wake_who_left();
-        }
-    }
-
-    fn wake_who_left(&self) {
-        let waker = match &mut *self.slot() {
-            AnswerSlot::Left(waker) => waker.take(),
-            _ => None,
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Hands an answer over; gives it back when nobody waits for it.
-    fn arrive(&self, arrived: AnswerSlot<V>) -> Option<AnswerSlot<V>> {
+    /// Hands an answer over, and says who is to be woken for it; gives it back when nobody waits for it.
+    fn arrive(&self, arrived: AnswerSlot<V>) -> Result<Option<Waker>, AnswerSlot<V>> {
         let mut slot = self.slot();
-        if !matches!(*slot, AnswerSlot::Awaited(_)) {
-            return Some(arrived);
+        match &mut *slot {
+            AnswerSlot::Awaited(waker) => {
+                let waker = waker.take();
+                *slot = arrived;
+                Ok(waker)
+            }
+            _ => Err(arrived),
         }
-        let AnswerSlot::Awaited(waker) = std::mem::replace(&mut *slot, arrived) else { return None };
-        drop(slot);
-        if let Some(waker) = waker {
-            waker.wake();
+    }
+
+    /// Hands over that there is no answer. One that was left is not under way any more.
+    fn end(&self, arrived: AnswerSlot<V>) {
+        match self.arrive(arrived) {
+            Ok(waker) => wake(waker),
+            Err(_) if self.is_left() => {
+                self.work().answer = None;
+                self.wake_who_left();
+            }
+            Err(_) => {}
         }
-        None
+    }
+
+    /// Wakes who waits until what was left is given back.
+    fn wake_who_left(&self) {
+        let wakers = match &mut *self.slot() {
+            AnswerSlot::Left(wakers) => std::mem::take(wakers),
+            _ => Vec::new(),
+        };
+        wake(wakers);
     }
 }
 
@@ -301,8 +316,10 @@ impl<V: EngineVerb> Envelope for Letter<V> {
             (answer, _) => answer.is_some(),
         };
         match &mut *self.slot() {
-            AnswerSlot::Left(waker) if hands_out => {
-                *waker = Some(context.waker().clone());
+            AnswerSlot::Left(wakers) if hands_out => {
+                if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                    wakers.push(context.waker().clone());
+                }
                 true
             }
             _ => false,
@@ -372,13 +389,19 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     fn publish(&self, post: &mut dyn FnMut(Command)) {
         let mut work = self.work();
         let Some(answer) = work.answer.take() else { return };
-        let refused = self.arrive(AnswerSlot::Arrived(Ok(answer)));
-        if let Some(AnswerSlot::Arrived(Ok(Ok(done)))) = refused
+        let refused = match self.arrive(AnswerSlot::Arrived(Ok(answer))) {
+            Ok(waker) => {
+                drop(work);
+                return wake(waker);
+            }
+            Err(refused) => refused,
+        };
+        if let AnswerSlot::Arrived(Ok(Ok(done))) = refused
             && let Some(verb) = work.verb.take()
         {
             verb.give_back(done, post);
         }
-        // Only now: until then it is under way for who has left it, and who leaves it meanwhile waits for the verb.
+        // Only now: until then it is under way for who waits that it is given back.
         drop(work);
         self.wake_who_left();
     }
@@ -395,14 +418,17 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     }
 
     fn fail(&self, why: Unavailable) {
-        drop(self.arrive(AnswerSlot::Arrived(Err(why))));
-        self.end();
+        self.end(AnswerSlot::Arrived(Err(why)));
     }
 
     fn lose(&self) {
-        drop(self.arrive(AnswerSlot::Lost));
-        self.end();
+        self.end(AnswerSlot::Lost);
     }
+}
+
+/// Wakes somebody, while nothing is locked: a waker may run what it wakes.
+fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
 }
 
 impl Deref for LetterHandle {

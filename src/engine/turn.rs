@@ -259,6 +259,10 @@ impl<'a> TurnRules<'a> {
         while let Some((place, waiter)) = self.wakeups.next(waits_for) {
             let is_full = self.records.is_full();
             if is_full || self.found_nothing(&waiter.letter)? {
+                if !is_full && waiter.letter.is_left() {
+                    // It has gone just now, and what there is goes to the next.
+                    continue;
+                }
                 self.wakeups.put_back(place, waiter);
                 // There may be more behind the expired messages that were in the way: a turn does so many, and the next goes on.
                 if self.woken.remove(waits_for) || is_full {

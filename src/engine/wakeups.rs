@@ -57,7 +57,7 @@ impl Wakeups {
         self.waiters.len()
     }
 
-    /// Lets go of those who have left, before another comes: now and then, and as soon as there is no room if that frees some.
+    /// Lets go of those who have left, before another comes: now and then, and the more often the less room there is.
     pub(crate) fn sweep(&mut self) {
         if self.sweep_in == 0 {
             self.take_where(|waiter| waiter.letter.is_left());

@@ -122,7 +122,6 @@ impl Unavailable {
     }
 
     /// Whether what was asked may have been done all the same.
-    #[cfg(feature = "daemon")]
     pub(crate) fn may_be_done(&self) -> bool {
         !matches!(
             self,

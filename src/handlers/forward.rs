@@ -12,6 +12,7 @@ use serde::Deserialize;
 use sha2::Digest;
 use sha2::Sha256;
 
+use crate::api::Problem;
 use crate::api::SendEnvelope;
 use crate::definition::bearer;
 use crate::engine::Completion;
@@ -145,15 +146,21 @@ impl RemoteForward {
         match reply.status {
             status if status.is_success() => receipt(&reply),
             // Not when its `Retry-After` says, which is a second however long it will be full.
-            StatusCode::TOO_MANY_REQUESTS
-            | StatusCode::SERVICE_UNAVAILABLE
-            | StatusCode::INSUFFICIENT_STORAGE => Err(Failure::postponed(format!(
+            _ if is_for_now(&reply) => Err(Failure::postponed(format!(
                 "the other daemon has no room for it, or is not ready, so that the attempt is not counted: {}",
                 reply.describe()
             ))),
             _ => Err(reply.failure(site.clock.now())),
         }
     }
+}
+
+/// Whether a daemon is there and cannot take it now. A proxy that reaches none says no problem of a daemon.
+fn is_for_now(reply: &HttpReply) -> bool {
+    matches!(
+        reply.status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE | StatusCode::INSUFFICIENT_STORAGE
+    ) && serde_json::from_slice::<Problem>(&reply.body).is_ok()
 }
 
 impl Handler<Raw> for Forward {
@@ -223,6 +230,19 @@ mod tests {
         for wrong in ["http://host:7700", "http://host/", "orders", "http://host/a b", "http://host/?a=b"] {
             assert!(messages_url(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn only_a_daemon_says_that_it_cannot_take_it_now() {
+        let says = |status: u16, body: &str| {
+            let status = StatusCode::from_u16(status).unwrap();
+            let body = Bytes::copy_from_slice(body.as_bytes());
+            is_for_now(&HttpReply { status, headers: HeaderMap::new(), body, is_cut: false })
+        };
+        let problem = serde_json::to_string(&Problem::new("queue_full", "there is no room")).unwrap();
+        assert!(says(429, &problem));
+        assert!(!says(503, "no healthy upstream"), "a proxy without anything behind it");
+        assert!(!says(422, &problem), "what is wrong stays wrong");
     }
 
     #[test]

@@ -82,6 +82,8 @@ impl Drop for ConnectionPlace {
 fn shared_by_machine(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
+        // Those of one link are machines that stand side by side.
+        IpAddr::V6(of_link) if of_link.is_unicast_link_local() => address,
         IpAddr::V6(address) => {
             let network = u128::from(address) >> 64 << 64;
             IpAddr::V6(Ipv6Addr::from(network))
@@ -130,6 +132,7 @@ mod tests {
         let _own = [take("2001:db8:0:1::1").unwrap(), take("2001:db8:0:1:ffff::2").unwrap()];
         assert!(take("2001:db8:0:1::3").is_none());
         assert!(take("2001:db8:0:2::1").is_some());
+        let _of_one_link = [1, 2, 3].map(|last| take(&format!("fe80::{last}")).unwrap());
         // Those of IPv4 that come as IPv6 are machines of their own.
         let _others = [1, 2, 3].map(|last| take(&format!("::ffff:10.0.0.{last}")).unwrap());
     }

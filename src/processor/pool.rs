@@ -152,7 +152,9 @@ pub(crate) async fn run_pool<C: Consumer>(
     drop(shared_pool);
     let all_settled = async {
         // It has what the handlers have, too, and is not to be the last that lets go of that.
-        let _ = watching.await;
+        if let Some(watching) = watching {
+            let _ = watching.await;
+        }
         let all = all_ended(&mut runners).await;
         all.and(joined(settling.await))
     };
@@ -207,17 +209,9 @@ struct Closing<C: Consumer> {
 }
 
 impl<C: Consumer> Closing<C> {
-    /// Closes the line; returns who has watched it, and ends.
-    fn close(mut self) -> impl Future<Output = ()> {
-        let watching = self.watching.take();
-        if let Some(watching) = &watching {
-            watching.abort();
-        }
-        async move {
-            if let Some(watching) = watching {
-                let _ = watching.await;
-            }
-        }
+    /// Closes the line; returns who has watched it, and comes to an end.
+    fn close(mut self) -> Option<JoinHandle<()>> {
+        self.watching.take().inspect(JoinHandle::abort)
     }
 }
 

@@ -19,6 +19,9 @@ use crate::remote::cause::malformed;
 use crate::remote::error::RemoteError;
 use crate::remote::parts::next_part;
 
+/// The code of a settlement of what is not held: also by whoever has settled it, once a daemon was started anew.
+pub(crate) const LOST: &str = "lock_lost";
+
 /// Codes of refusals that say that somebody has to make room first.
 const FULL: [&str; 2] = ["queue_full", "workflow_full"];
 
@@ -29,6 +32,8 @@ pub(crate) struct WholeAnswer {
     status: StatusCode,
     headers: HeaderMap,
     bytes: Bytes,
+    /// Whether the same was asked before and may have been done: the daemon knows that for a while only.
+    pub(crate) was_sent_before: bool,
 }
 
 impl WholeAnswer {
@@ -52,7 +57,8 @@ impl WholeAnswer {
             Err(_) if !is_success => Bytes::new(),
             read => read?,
         };
-        Ok(WholeAnswer { request_line, status: head.status, headers: head.headers, bytes })
+        let (status, headers) = (head.status, head.headers);
+        Ok(WholeAnswer { request_line, status, headers, bytes, was_sent_before: false })
     }
 
     /// The answer, unless it is a refusal.
@@ -84,6 +90,12 @@ impl WholeAnswer {
                 is_of_now || problem.is_unanswered()
             }
         }
+    }
+
+    /// Whether it leaves open what became of the same that was sent before: it is still not done, or nothing is known of it any more.
+    pub(crate) fn is_open(&self) -> bool {
+        self.was_sent_before
+            && (self.is_passing() || self.problem().is_some_and(|problem| problem.code == LOST))
     }
 
     pub(crate) fn request_line(&self) -> &str {

@@ -1,6 +1,7 @@
 //! Why a call had no answer: it took too long, or something below HTTP failed.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
@@ -35,6 +36,11 @@ pub(crate) async fn within<T>(
 /// What was asked may have been sent, and no answer to it came.
 pub(crate) fn unanswered(url: &str, detail: String) -> RemoteError {
     RemoteError::Unreachable { url: url.to_owned(), detail, was_sent: true }
+}
+
+/// What was asked was sent, and not answered before the daemon said this of it.
+pub(crate) fn open_still(url: &str, said: impl Display) -> RemoteError {
+    unanswered(url, format!("it did not answer whether it was done, and says now: {said}"))
 }
 
 pub(crate) fn malformed(request_line: &str, detail: impl ToString) -> RemoteError {

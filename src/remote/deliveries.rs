@@ -12,6 +12,8 @@ use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
 use crate::api::RenewResponse;
+use crate::remote::answer::LOST;
+use crate::remote::cause::open_still;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
 use crate::remote::route::RequestPath;
@@ -79,7 +81,14 @@ impl Remote {
         deliveries: &[String],
     ) -> Result<CompleteManyResponse, RemoteError> {
         let request = CompleteManyRequest { deliveries: deliveries.to_vec() };
-        self.post(RequestPath::queue(queue).word("complete")).json(&request)?.repeatable().answer().await
+        let call = self.post(RequestPath::queue(queue).word("complete")).json(&request)?;
+        let answer = call.repeatable().whole().await?;
+        let completed: CompleteManyResponse = answer.value()?;
+        let mut refused = completed.results.iter().filter_map(|result| result.error.as_ref());
+        match refused.find(|problem| problem.code == LOST) {
+            Some(problem) if answer.was_sent_before => Err(open_still(self.url(), &problem.detail)),
+            _ => Ok(completed),
+        }
     }
 
     /// Settles a run: its first messages are completed, and what else is said with `particulars` is done; the others

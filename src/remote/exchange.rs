@@ -23,6 +23,7 @@ use crate::error::Misuse;
 use crate::limits;
 use crate::remote::answer::WholeAnswer;
 use crate::remote::cause::describe;
+use crate::remote::cause::open_still;
 use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
 use crate::remote::lines::ResponseLines;
@@ -157,7 +158,7 @@ impl<'r> RemoteCall<'r> {
         let mut pauses = limits::REMOTE_REPEAT_PAUSES.into_iter();
         let (mut pause, mut was_sent) = (Duration::ZERO, false);
         loop {
-            let tried = self.ask().await;
+            let mut tried = self.ask().await;
             let is_passing = match &tried {
                 Ok(answer) => answer.is_passing(),
                 Err(error) => matches!(error, RemoteError::Unreachable { .. }),
@@ -165,6 +166,12 @@ impl<'r> RemoteCall<'r> {
             // After the last of the pauses, all are as long as that.
             pause = pauses.next().unwrap_or(pause);
             if !self.is_repeatable || !is_passing || timeout(pause, over.as_mut()).await.is_ok() {
+                if let Ok(answer) = &mut tried {
+                    answer.was_sent_before = was_sent;
+                    if answer.is_open() {
+                        return Err(open_still(self.remote.url(), &answer.refusal()));
+                    }
+                }
                 let answer = tried.and_then(WholeAnswer::accepted);
                 return answer
                     .map_err(|error| if was_sent { error.after_one_that_was_sent() } else { error });

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::metadata::Metadata;
+use crate::storage_queue::metadata::made_at;
 use crate::storage_queue::names::is_queue_name;
 use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::refusal::StorageResult;
@@ -73,7 +74,7 @@ async fn names(
     access: &StorageAccess,
     (prefix, marker): (&str, &str),
     max: usize,
-) -> Result<(Vec<(QueueName, Timestamp)>, bool), StorageRefusal> {
+) -> Result<(Vec<(QueueName, Option<Timestamp>)>, bool), StorageRefusal> {
     let mut names = Vec::new();
     let mut after = match marker {
         "" => None,
@@ -91,7 +92,8 @@ async fn names(
             if names.len() == max {
                 return Ok((names, false));
             }
-            names.push((queue.name, queue.created_at));
+            let created_at = made_at(&queue);
+            names.push((queue.name, created_at));
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::Client;
+use crate::engine::QueueView;
 use crate::limits;
 use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::refusal::StorageRefusal;
@@ -27,6 +28,11 @@ enum MetadataRecord {
     OfQueue { queue_created_at: Timestamp, metadata: Metadata },
     /// Those of a queue that is just being made, or that were kept before it was written down whose they are.
     OfName(Metadata),
+}
+
+/// When a queue was made, if all say so: in a cluster it is the first instant of all partitions, of which some may be stopped.
+pub(crate) fn made_at(view: &QueueView) -> Option<Timestamp> {
+    view.missing_partitions.is_empty().then_some(view.created_at)
 }
 
 impl Metadata {
@@ -66,15 +72,15 @@ impl Metadata {
         self.0.is_empty()
     }
 
-    /// Looks up the metadata of a queue that was made at an instant.
+    /// Looks up the metadata of a queue that was made at an instant; without one, whatever is kept for its name.
     pub(crate) async fn load(
         client: &Client,
         queue: &str,
-        created_at: Timestamp,
+        created_at: Option<Timestamp>,
     ) -> Result<Metadata, StorageRefusal> {
         Ok(match RECORDS.load::<MetadataRecord>(client, queue).await? {
             Some(MetadataRecord::OfQueue { queue_created_at, metadata })
-                if queue_created_at == created_at =>
+                if created_at.is_none_or(|created_at| queue_created_at == created_at) =>
             {
                 metadata
             }

@@ -11,6 +11,7 @@ use crate::queue::QueueOptions;
 use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::metadata::Metadata;
+use crate::storage_queue::metadata::made_at;
 use crate::storage_queue::policies;
 use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::refusal::StorageResult;
@@ -45,7 +46,7 @@ pub(crate) async fn create(
     };
     let _alone = shared.changing.lock().await;
     if let Some(view) = queue.view_if_any().await? {
-        return same(Metadata::load(client, name, view.created_at).await?);
+        return same(Metadata::load(client, name, made_at(&view)).await?);
     }
     // First its metadata: without the queue nobody sees them, and the next to make it sets them anew. Of two who make it at once
     // through different nodes, the later's stand: the other way round, what is made and not answered would stay without any.
@@ -56,12 +57,12 @@ pub(crate) async fn create(
             if !metadata.is_empty()
                 && let Some(view) = queue.view_if_any().await?
             {
-                metadata.store(client, name, Some(view.created_at)).await?;
+                metadata.store(client, name, made_at(&view)).await?;
             }
             Ok(answer::empty(StatusCode::CREATED))
         }
         Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {
-            let created_at = queue.view().await?.created_at;
+            let created_at = made_at(&queue.view().await?);
             same(Metadata::load(client, name, created_at).await?)
         }
         Err(error) => Err(error.into()),
@@ -85,14 +86,14 @@ pub(crate) async fn delete(shared: &SharedStorage, access: &StorageAccess, name:
 pub(crate) async fn look(shared: &SharedStorage, name: &str) -> StorageResult {
     let view = shared.queue(name)?.view().await?;
     let messages = view.counts.stored() - view.counts.dead_lettered;
-    let metadata = Metadata::load(shared.client(), name, view.created_at).await?;
+    let metadata = Metadata::load(shared.client(), name, made_at(&view)).await?;
     let response = answer::headed(answer::empty(StatusCode::OK), metadata.headers());
     Ok(answer::headed(response, [("x-ms-approximate-messages-count", messages.to_string())]))
 }
 
 pub(crate) async fn show(shared: &SharedStorage, request: &QueueRequest, name: &str) -> StorageResult {
-    let created_at = shared.queue(name)?.view().await?.created_at;
-    request.metadata()?.store(shared.client(), name, Some(created_at)).await?;
+    let created_at = made_at(&shared.queue(name)?.view().await?);
+    request.metadata()?.store(shared.client(), name, created_at).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

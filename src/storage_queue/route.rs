@@ -100,6 +100,8 @@ fn level_of(operation: Option<StorageOperation>, status: StatusCode) -> Level {
         503 | 507 => Level::DEBUG,
         500.. => Level::ERROR,
         401 | 403 => Level::INFO,
+        // Nothing is made of a queue that is there already, and who makes sure of it does so before each send.
+        204 if operation == Some(StorageOperation::CreateQueue) => Level::DEBUG,
         ..=399 if is_act => Level::INFO,
         _ => Level::DEBUG,
     }
@@ -169,8 +171,9 @@ mod tests {
                 assert_eq!(level(operation, common), Level::DEBUG, "{operation:?} {common}");
             }
         }
+        assert_eq!(level(Some(StorageOperation::CreateQueue), 201), Level::INFO);
         for (operation, done) in [
-            (StorageOperation::CreateQueue, Level::INFO),
+            (StorageOperation::CreateQueue, Level::DEBUG),
             (StorageOperation::ClearMessages, Level::INFO),
             (StorageOperation::GetQueueAcl, Level::DEBUG),
             (StorageOperation::PutMessage, Level::DEBUG),

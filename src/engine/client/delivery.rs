@@ -285,18 +285,24 @@ impl Delivery {
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<SettleResult, SettleError> {
-        let command = self.hold.command(settlement);
-        let client = self.hold.origin.client.clone();
-        if !matches!(command.settlement, Settlement::Release) {
-            let settled = client.ask(command).await?;
-            self.note_settled();
-            return Ok(settled);
+        if matches!(settlement, Settlement::Release) {
+            return self.give_back_and_hear().await;
         }
-        // Noted before it is heard, and heard also if nobody waits: its holder may be handed the message again with the same count, and a
-        // second word of this delivery would end that one.
-        self.hold.settled = true;
-        let released = client.ask_at_once(command).await;
-        self.hold.settled = released.is_ok();
+        let settled = self.hold.origin.client.ask(self.hold.command(settlement)).await?;
+        self.note_settled();
+        Ok(settled)
+    }
+
+    /// Releases it. That is heard also if nobody waits for the answer: its holder may be handed the message again with the same count,
+    /// and a second word of this delivery, as a drop has, would end that one.
+    async fn give_back_and_hear(&mut self) -> Result<SettleResult, SettleError> {
+        self.note_settled();
+        let command = self.hold.command(Settlement::Release);
+        let released = self.hold.origin.client.ask_at_once(command).await;
+        self.hold.settled = match &released {
+            Err(SettleError::Unavailable(why)) => why.may_be_done(),
+            _ => true,
+        };
         released
     }
 

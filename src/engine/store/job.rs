@@ -140,6 +140,9 @@ impl Committer {
     ///
     /// # Errors
     /// The fault that makes the store useless. A panic is one. Whether the jobs are in the file is not known then.
+    ///
+    /// # Panics
+    /// When several are committed behind a log ([`Committer::turns_max`]).
     pub(crate) fn commit(&self, jobs: &[Job]) -> Result<(), Fault> {
         let bytes = jobs.iter().map(Job::bytes).sum::<u64>() + self.local.bytes_in_margin();
         if let Some(room) = &self.room {
@@ -164,12 +167,13 @@ impl Committer {
             // What goes to the margin needs room in the journal later.
             (None, [job]) if job.is_row_alone() && is_roomy => return self.local.append_alone(job.entry()),
             (None, _) => Durability::Immediate,
-            (Some(log), _) => {
-                for job in jobs.iter().filter(|job| !job.is_followed) {
+            (Some(log), [job]) => {
+                if !job.is_followed {
                     log.append(job.entry())?;
                 }
-                self.durability_behind_log(jobs)
+                self.durability_behind_log(job)
             }
+            (Some(_), _) => unreachable!("behind a log each turn is committed by itself"),
         };
         let entries: Vec<Entry<'_>> = jobs.iter().map(Job::entry).collect();
         let write = |transaction: &WriteTransaction| jobs.iter().try_for_each(|job| job.write(transaction));
@@ -177,10 +181,9 @@ impl Committer {
     }
 
     /// How a commit is written that is in the log already: it could be lost, but redb gives no page back before an fsync.
-    fn durability_behind_log(&self, jobs: &[Job]) -> Durability {
-        let bytes = jobs.iter().map(Job::bytes).sum();
-        let unsynced = self.unsynced.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if unsynced < limits::UNSYNCED_BYTES_MAX && jobs.iter().all(|job| job.ended.is_none()) {
+    fn durability_behind_log(&self, job: &Job) -> Durability {
+        let unsynced = self.unsynced.fetch_add(job.bytes(), Ordering::Relaxed) + job.bytes();
+        if unsynced < limits::UNSYNCED_BYTES_MAX && job.ended.is_none() {
             return Durability::None;
         }
         self.unsynced.store(0, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::limits;
 use crate::mutex::Mutex;
 
-/// Rooms that are kept: for the row that is written, for the one behind it, and for the one that is being put together.
+/// Rooms that are kept: for the rows of a commit, for one behind them, and for the one that is being put together.
 const ROOMS_MAX: usize = 2 + limits::TURNS_A_COMMIT;
 
 /// Room for journal rows that nobody uses, shared by who puts them together and who writes them: new room costs a fault for each of

@@ -1,6 +1,7 @@
 //! Backup: the state of one instant, copied to a second file while turns go on.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
 use redb::Database;
@@ -90,9 +91,7 @@ impl Snapshot {
         if let Err(theirs) = claim(&new, &kept) {
             return copied.and(Err(theirs));
         }
-        // Once more: a copy takes its time, and what has come there meanwhile is somebody's.
-        let copied = copied.and_then(|rows| check_is_free(target).map(|()| rows));
-        let copied = copied.and_then(|rows| put_in_place(&new, target).map(|()| rows));
+        let copied = copied.and_then(|rows| put_in_free_place(&new, target).map(|()| rows));
         if copied.is_err() {
             // What is left of a copy that failed would only take room.
             drop(std::fs::remove_file(&new));
@@ -184,6 +183,14 @@ fn table_number(name: &str) -> Option<u8> {
 /// Tells rows apart that are counted.
 fn row_hash(table: Option<u8>, key: &[u8]) -> u64 {
     xxh3_64_with_seed(key, table.map_or(u64::MAX, u64::from))
+}
+
+/// Puts a copy where it is to be, but not in the place of a file that has come there while it was made.
+fn put_in_free_place(new: &Path, target: &Path) -> Result<(), Fault> {
+    // Before it is looked whether there is one, as this takes long.
+    File::open(new).and_then(|copy| copy.sync_all()).map_err(file_fault)?;
+    check_is_free(target)?;
+    put_in_place(new, target)
 }
 
 /// Refuses to copy over what is there already. Asked by who has the new file locked, as no other copy is put there then.

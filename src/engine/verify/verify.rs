@@ -71,8 +71,13 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
     }
     let below_rows = findings.report.damages_total;
     let inspection = Inspection::open(path)?;
-    if below_rows == 0 {
-        inspection.check_whole()?;
+    if below_rows == 0
+        && let Err(fault) = inspection.check_whole()
+    {
+        match fault {
+            Fault::Damaged { table, .. } => findings.fault(table, &fault),
+            fault => return Err(fault.into()),
+        }
     }
     let inspection = inspection.upgraded()?;
     let transaction = inspection.transaction()?;

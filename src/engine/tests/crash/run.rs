@@ -118,8 +118,17 @@ impl Run {
         let opened = self.openings.iter().rev().find(|(ended, _)| *ended <= ops);
         let Some((_, epoch)) = opened else { return self.before.clone() };
         let (acknowledged, issued) = self.bounds(ops);
-        let states = self.states[acknowledged..=issued].to_vec();
+        // What is committed together is there as a whole.
+        let is_between = |turn: usize| turn > acknowledged && turn < issued && self.share_a_commit(turn);
+        let turns = (acknowledged..=issued).filter(|turn| !is_between(*turn));
+        let states = turns.map(|turn| self.states[turn]).collect();
         Allowed { states, epoch_min: epoch + 1, nothing: false }
+    }
+
+    /// Whether a turn was committed together with the next.
+    fn share_a_commit(&self, turn: usize) -> bool {
+        let (this, next) = (self.turns[turn - 1], self.turns[turn]);
+        (this.began, this.ended) == (next.began, next.ended)
     }
 
     /// The number of the last turn that was acknowledged, and of the last that was begun.

@@ -1,7 +1,12 @@
 //! Who asks: each is answered, and holds every answer against what is on disk.
 
+use std::future::Future;
+use std::future::poll_fn;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use shuttle::future::block_on;
 use tokio::sync::broadcast;
@@ -12,12 +17,18 @@ use super::hot_loop::HotLoop;
 use super::inbox::BackupOrder;
 use super::inbox::Inbox;
 use super::inbox::Request;
+use super::left_answers::LeftAnswers;
+use super::letter::WorkWait;
 use super::letter::letter;
+use super::threads::spawn;
 use super::verbs::Accept;
 use super::verbs::TakeCounted;
 use crate::engine::query::Query;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::verbs::CloseWorkflow;
+use crate::engine::rules::waits_for::WaitsFor;
+use crate::error::ReceiveRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
@@ -94,6 +105,33 @@ impl Asker {
         let posted = block_on(self.inbox.post(Request::Ask(asked), 0));
         shuttle::thread::yield_now();
         drop((posted, answer));
+    }
+
+    /// Asks for a workflow, goes before it is there or while it comes, and waits until it is given back; and so does somebody else.
+    pub(crate) fn leave_and_wait(&mut self) {
+        let take = TakeCounted { queue: queue(), token: LockToken::new(1, [1; 12]), disk: self.disk.clone() };
+        let work_wait = WorkWait {
+            waits_for: WaitsFor::Queue(queue()),
+            wait: Duration::ZERO,
+            is_nothing: |answer| answer.as_ref().is_ok_and(Option::is_none),
+            nothing: || Ok(None),
+            too_many: |waiting| Err(ReceiveRefusal::TooManyWaiting(waiting)),
+            token: None,
+        };
+        let left = Arc::new(LeftAnswers::default());
+        {
+            let mut asking = pin!(self.inbox.ask_or_leave(take, work_wait, &left));
+            let polled = block_on(poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))));
+            if let Poll::Ready(Ok(Ok(Some(taken)))) = polled {
+                // It was there at once: then it is the asker's.
+                self.inbox.give_back(CloseWorkflow { queue: queue(), token: taken.token }.into());
+            }
+            shuttle::thread::yield_now();
+        }
+        let waited_for = left.clone();
+        let other = spawn("asker", move || block_on(waited_for.end())).unwrap();
+        block_on(left.end());
+        other.join().unwrap();
     }
 
     /// Nobody is refused before the disk fails, and then everybody hears that it did.

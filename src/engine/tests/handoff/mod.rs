@@ -12,7 +12,6 @@ mod hot_loop;
 #[path = "../../inbox.rs"]
 mod inbox;
 #[expect(clippy::duplicate_mod, reason = "the code under test, among other threads")]
-#[expect(dead_code, reason = "nobody asks twice here")]
 #[path = "../../left_answers.rs"]
 mod left_answers;
 #[expect(clippy::duplicate_mod, reason = "the code under test, among other threads")]

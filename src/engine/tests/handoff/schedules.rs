@@ -100,6 +100,7 @@ const WORKS: [Work; 3] = [
     },
     |asker| {
         asker.take_and_go();
+        asker.leave_and_wait();
         asker.send(3)
     },
 ];
