@@ -169,7 +169,7 @@ impl<'r> RemoteCall<'r> {
                 if let Ok(answer) = &mut tried {
                     answer.was_sent_before = was_sent;
                     if answer.is_open() {
-                        return Err(open_still(self.remote.url(), &answer.refusal()));
+                        return Err(open_still(self.remote.url(), answer.refusal()));
                     }
                 }
                 let answer = tried.and_then(WholeAnswer::accepted);
