@@ -11,6 +11,7 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
+use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::create::write_format;
@@ -74,21 +75,30 @@ impl Sending {
     }
 
     fn apply(&mut self, command: Command) {
+        let job = self.prepare(command);
+        self.store.commit(&[job]).unwrap();
+    }
+
+    /// Does something, and leaves its commit to be written.
+    fn prepare(&mut self, command: Command) -> Job {
         let now = Timestamp::from_millis(1_000);
-        let applied = self.store.turn(|turn| {
+        let prepared = self.store.prepare(|turn| {
             self.rules.apply(ClockInstants::same(now), command, turn)?;
             turn.stamp(now);
             Ok(())
         });
-        applied.unwrap();
+        prepared.unwrap().1.expect("it changes something")
     }
 
     fn send(&mut self, body: impl Into<Vec<u8>>) -> &mut Sending {
-        let message = Message::new(body.into()).workflow("w").check().unwrap();
-        self.apply(Command::Send(verbs::Send {
-            queue: QueueName::new("q").unwrap(),
-            messages: vec![message],
-        }));
+        self.apply(send(body));
+        self
+    }
+
+    /// Sends two messages in two turns that share a commit.
+    fn send_together(&mut self, bodies: [&str; 2]) -> &mut Sending {
+        let jobs = bodies.map(|body| self.prepare(send(body)));
+        self.store.commit(&jobs).unwrap();
         self
     }
 
@@ -101,6 +111,11 @@ impl Sending {
     fn crashed(&self) -> Image {
         self.disk.synced()
     }
+}
+
+fn send(body: impl Into<Vec<u8>>) -> Command {
+    let message = Message::new(body.into()).workflow("w").check().unwrap();
+    Command::Send(verbs::Send { queue: QueueName::new("q").unwrap(), messages: vec![message] })
 }
 
 /// A page of the margin.
@@ -138,6 +153,19 @@ fn without_margin(disk: Disk) -> (Vec<u64>, u32) {
     });
     read.unwrap();
     (positions, meta::row_of(&transaction, FORMAT_ROW).unwrap().unwrap())
+}
+
+#[test]
+fn what_a_crash_leaves_in_the_margin_behind_turns_that_shared_a_commit_is_there_when_the_file_is_opened() {
+    let mut sending = Sending::begin();
+    sending.send("a").send_together(["b", "c"]);
+    assert_eq!(without_margin(Disk::new(sending.crashed())).0, [1, 2, 3, 4], "they are not in the margin");
+    sending.send("d").send("e");
+    assert_eq!(positions_in_margin(&sending.crashed()), [5, 6]);
+    let (surface, last) = sending.state();
+    let mut opened = Sending::open(Disk::new(sending.crashed())).unwrap();
+    assert_eq!(surface_of(&mut opened.store).unwrap(), surface);
+    assert!(opened.store.place().0 >= last);
 }
 
 #[test]
