@@ -93,9 +93,7 @@ impl Client {
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
         let name = QueueName::new(name)?;
-        if !self.is_dry_run() {
-            self.empty_in_slices(&name).await?;
-        }
+        self.empty_in_slices(&name).await?;
         self.operate(DeleteQueue { name }).await?;
         Ok(())
     }
@@ -103,6 +101,10 @@ impl Client {
     /// Purges what is stored in a queue now, a limited number in a turn, so that others are served meanwhile. What is sent
     /// after that is not waited for, so it ends.
     pub(crate) async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
+        if self.is_dry_run() {
+            // The deletion is refused, and nothing is to be gone before.
+            return Ok(());
+        }
         // What refuses a look refuses the deletion, and if it is about the queue, that is put on record there.
         let Ok(view) = self.queue(name)?.view().await else { return Ok(()) };
         if let Some(partition) = view.missing_partitions.first() {

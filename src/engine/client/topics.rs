@@ -49,9 +49,7 @@ impl Client {
         let topic = self.topic(name)?;
         let view = topic.view().await?;
         let view = view.ok_or_else(|| TopicRefusal::TopicNotFound(topic.name().clone()))?;
-        // A dry run is refused below, before anything is gone.
-        let subscriptions = if self.is_dry_run() { Vec::new() } else { view.subscriptions };
-        for subscription in subscriptions {
+        for subscription in view.subscriptions {
             match self.empty_in_slices(&subscription.queue).await {
                 Ok(()) | Err(OperationError::Refused(_)) => {}
                 Err(OperationError::Misuse(misuse)) => return Err(misuse.into()),

@@ -44,18 +44,23 @@ impl Weight for Bytes {
 }
 
 impl Weight for Arc<MessageRecord> {
-    /// Nearly all have no texts; what failed many times or has died has more of them than anything else.
     fn bytes(&self) -> u64 {
-        let attempts = self
-            .rare
-            .if_set()
-            .map_or(0, |rare| rare.attempts.iter().map(|attempt| 64 + attempt.len() as u64).sum());
-        let died = match &self.status {
-            Status::DeadLettered(dead) => (dead.description.len() + dead.reason.len()) as u64,
-            _ => 0,
-        };
-        40 + attempts + died
+        40 + weight_of_failures(self)
     }
+}
+
+/// What is written of a message's failed attempts, and of why it died: nearly all have nothing of that, and some little else.
+#[inline]
+pub(crate) fn weight_of_failures(record: &MessageRecord) -> u64 {
+    let attempts = record
+        .rare
+        .if_set()
+        .map_or(0, |rare| rare.attempts.iter().map(|attempt| 64 + attempt.len() as u64).sum());
+    let died = match &record.status {
+        Status::DeadLettered(dead) => (dead.description.len() + dead.reason.len()) as u64,
+        _ => 0,
+    };
+    attempts + died
 }
 
 impl Weight for WorkflowRecord {

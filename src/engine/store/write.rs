@@ -10,7 +10,6 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
-use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::MutableRecords;
@@ -20,6 +19,7 @@ use crate::engine::store::key::ReminderKey;
 use crate::engine::store::memtables::Memtables;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::weight::Weight;
+use crate::engine::store::weight::weight_of_failures;
 use crate::error::Fault;
 use crate::id::SequenceNumber;
 
@@ -248,11 +248,6 @@ fn weight_of_key(key: &WorkflowKey) -> u64 {
 fn weight_of_message(record: Option<&MessageRecord>) -> u64 {
     let Some(record) = record else { return ROW_BYTES };
     let ids = [&record.message_id, &record.rare.after].into_iter().flatten().map(|id| id.as_str().len());
-    let attempts =
-        record.rare.attempts.iter().map(|attempt| 64 + attempt.reason.len() + attempt.output.text.len());
-    let died = match &record.status {
-        Status::DeadLettered(dead) => dead.description.len() + dead.reason.len(),
-        _ => 0,
-    };
-    2 * ROW_BYTES + weight_of_stream(&record.stream) + (ids.chain(attempts).sum::<usize>() + died) as u64
+    let ids = ids.sum::<usize>() as u64;
+    2 * ROW_BYTES + weight_of_stream(&record.stream) + ids + weight_of_failures(record)
 }
