@@ -56,7 +56,7 @@ pub(crate) mod redriven;
 mod remember;
 mod remind;
 pub(crate) mod reply;
-#[cfg(all(test, feature = "cluster"))]
+#[cfg(test)]
 pub(crate) mod reply_samples;
 mod revoked;
 pub(crate) mod room_need;
