@@ -198,7 +198,7 @@ fn progress(
                     input type="hidden" name="sum" value=(so_far);
                     input type="hidden" name="refused" value=(refused_so_far);
                     @if let Some(reason) = reason { input type="hidden" name="reason" value=(reason); }
-                    (plan.hidden(Some(after)))
+                    (plan.hidden([("after", after.as_str())]))
                     p.quiet { "There is more. What is done is done; stopping here loses nothing, and beginning again goes on with \
                         what is left." }
                     div.buttons {

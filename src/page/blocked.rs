@@ -18,6 +18,7 @@ use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
+use crate::page::plan::pick_field;
 use crate::page::text::brief;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
@@ -219,7 +220,7 @@ fn show(visitor: &Visitor, filter: &BlockedFilter, row: &BlockedView, may: bool)
         li.row.(tone) id=(row_id(row)) {
             @if let Some(id) = &row.workflow_id {
                 @if may {
-                    label.check { input type="checkbox" name="pick" value={ (row.queue) "/" (id) };
+                    label.check { input type="checkbox" name="pick" value=(pick_field(&row.queue, id));
                         span.sr { "Select " (visible(id, false)) } }
                 }
             }

@@ -163,7 +163,7 @@ pub(crate) async fn ask_for_node(visitor: &Visitor, plan: &ActionPlan) -> Result
             h1 { "Move a partition" }
             p.target { (sentence(&target(plan))) }
             form.card method="get" action="review" {
-                (plan.hidden(None))
+                (plan.hidden([]))
                 label for="node" { "To which node" }
                 select #node name="node" required autofocus {
                     @for node in view.nodes.iter().filter(|node| Some(&node.node) != owner) {

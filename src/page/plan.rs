@@ -2,12 +2,14 @@
 
 use maud::Markup;
 use maud::html;
+use percent_encoding::percent_decode_str;
 
 use crate::api::Problem;
 use crate::api::views::BlockedCause;
 use crate::id::QueueName;
 use crate::page::api::ApiRefusal;
 use crate::page::fields::FormFields;
+use crate::remote::RequestPath;
 
 /// Something that can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +177,9 @@ pub(crate) struct ActionPlan {
     fields: Vec<(&'static str, String)>,
 }
 
+/// The field of a form that has a whole plan in it.
+const WRITTEN: &str = "plan";
+
 /// The fields of a plan, in the order in which they are written.
 const FIELDS: [&str; 18] = [
     "queue",
@@ -211,13 +216,19 @@ impl ActionPlan {
     /// Reads what a link or a form means; refused when it is nothing that can be done, or is for many and names no queue.
     pub(crate) fn read(fields: &FormFields) -> Result<ActionPlan, ApiRefusal> {
         let refusal = |why| Box::new(Problem::new("misuse", why));
-        let facts = FACTS.iter().find(|facts| Some(facts.word) == fields.one("do"));
+        let written = fields.one(WRITTEN).and_then(|plan| plan.split_once('?'));
+        let written = written.map(|(_, fields)| FormFields::read(fields)).unwrap_or_default();
+        let word = written.one("do").or_else(|| fields.one("do"));
+        let facts = FACTS.iter().find(|facts| Some(facts.word) == word);
         let facts = facts.ok_or_else(|| refusal("nothing that can be done is meant"))?;
         let mut plan = ActionPlan::new(facts.act);
         for name in FIELDS {
-            plan.fields.extend(
-                fields.all(name).filter(|value| !value.is_empty()).map(|value| (name, value.to_owned())),
-            );
+            let asked = fields.all(name).map(|value| match name {
+                "pick" => read_pick(value),
+                _ => value.to_owned(),
+            });
+            let values = written.all(name).map(str::to_owned).chain(asked).filter(|value| !value.is_empty());
+            plan.fields.extend(values.map(|value| (name, value)));
         }
         // So a browser without scripts sends the form of a list in which nothing is selected.
         if plan.is_bulk() && plan.one("queue").is_none() {
@@ -272,15 +283,23 @@ impl ActionPlan {
         self.one("back").filter(is_screen).unwrap_or("./")
     }
 
-    /// The plan as fields of a form, going on after what is done already. What is at the heads of workflows is looked at anew each time.
-    pub(crate) fn hidden(&self, after: Option<&str>) -> Markup {
-        html! {
-            input type="hidden" name="do" value=(self.act.word());
-            @for (name, value) in &self.fields {
-                @if !["after", "head"].contains(name) { input type="hidden" name=(name) value=(value); }
-            }
-            @if let Some(after) = after { input type="hidden" name="after" value=(after); }
-        }
+    /// The plan as a field of a form, with `more`: what is done already, and what is at the heads of workflows, which is looked at anew
+    /// each time. It is one field and percent-encoded, as browsers end the lines of a field in their own way, and a workflow ID or a
+    /// reason may have several lines.
+    pub(crate) fn hidden<'a>(&'a self, more: impl IntoIterator<Item = (&'static str, &'a str)>) -> Markup {
+        let kept = self.fields().filter(|(name, _)| !["after", "head"].contains(name));
+        let written = self.review_of(kept.chain(more));
+        html! { input type="hidden" name=(WRITTEN) value=(written.as_str()); }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.fields.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
+    /// Where the plan is reviewed, with these fields.
+    fn review_of<'a>(&self, fields: impl Iterator<Item = (&'static str, &'a str)>) -> RequestPath {
+        let place = RequestPath::new("review").query("do", Some(self.act.word()));
+        fields.fold(place, |place, (name, value)| place.query(name, Some(value)))
     }
 
     /// A link to the review of the plan, as a button.
@@ -289,10 +308,7 @@ impl ActionPlan {
     }
 
     pub(crate) fn button_named(&self, name: &str) -> Markup {
-        let mut place = crate::remote::RequestPath::new("review").query("do", Some(self.act.word()));
-        for (name, value) in &self.fields {
-            place = place.query(name, Some(value));
-        }
+        let place = self.review_of(self.fields());
         let tone = if self.act.is_loss() { "button loss" } else { "button" };
         html! { a class=(tone) href=(place.as_str()) { (name) } }
     }
@@ -301,6 +317,19 @@ impl ActionPlan {
 /// The message at the head of a workflow, as a field of a plan.
 pub(crate) fn head_field(number: u64, queue: &str, id: &str) -> String {
     format!("{number}/{queue}/{id}")
+}
+
+/// A workflow as a field of a form in which several are selected: its ID is percent-encoded, as it may have several lines.
+pub(crate) fn pick_field(queue: &str, id: &str) -> String {
+    RequestPath::new(queue).data(id).as_str().to_owned()
+}
+
+/// A pick as it is in a plan.
+fn read_pick(field: &str) -> String {
+    match split_pick(field) {
+        Some((queue, id)) => format!("{queue}/{}", percent_decode_str(id).decode_utf8_lossy()),
+        None => field.to_owned(),
+    }
 }
 
 /// The queue and the workflow of a pick.
@@ -332,8 +361,8 @@ mod tests {
         let plan = ActionPlan::read(&fields).unwrap();
         assert_eq!((plan.act, plan.is_bulk()), (PageAction::Skip, false));
         assert_eq!(plan.picks().collect::<Vec<_>>(), [("orders", "a"), ("b", "c/d")]);
-        let hidden = plan.hidden(None).into_string();
-        assert!(hidden.contains("value=\"b/c/d\"") && !hidden.contains("after"), "{hidden}");
+        let hidden = plan.hidden([]).into_string();
+        assert!(hidden.contains("pick=b%2Fc%2Fd") && !hidden.contains("after"), "{hidden}");
         let head = head_field(7, "t/subscriptions/s", "c/d");
         let plan = ActionPlan::new(PageAction::Skip).with("head", head_field(6, "b", "c")).with("head", head);
         assert_eq!((plan.head("t/subscriptions/s", "c/d"), plan.head("b", "c/d")), (Some(7), None));

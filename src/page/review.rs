@@ -351,8 +351,7 @@ fn form(visitor: &Visitor, plan: &ActionPlan, heads: &[String]) -> Markup {
     html! {
         form.card method="post" action="act" {
             input type="hidden" name="form_token" value=(visitor.form_token);
-            (plan.hidden(None))
-            @for head in heads { input type="hidden" name="head" value=(head); }
+            (plan.hidden(heads.iter().map(|head| ("head", head.as_str()))))
             @if reason != ReasonRule::No {
                 label for="reason" { "Why" @if reason == ReasonRule::May { span.quiet { " (optional)" } } }
                 input #reason type="text" name="reason" maxlength="500" autocomplete="off"
@@ -374,7 +373,7 @@ fn ask_for_range(plan: &ActionPlan) -> Markup {
             h1 { "Void a gap" }
             p.target { (sentence(&target(plan))) }
             form.card method="get" action="review" {
-                (plan.hidden(None))
+                (plan.hidden([]))
                 p { "Positions that will never come. What comes there after all is dead-lettered." }
                 label for="from" { "First position" }
                 input #from type="number" min="0" name="from" required autofocus;

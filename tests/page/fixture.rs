@@ -107,10 +107,11 @@ impl Browser {
         answer.text()
     }
 
-    /// Sends a form.
+    /// Sends a form, with lines that end as browsers end them.
     pub(crate) async fn post(&mut self, place: &str, fields: &[(&str, &str)]) -> Answer {
+        let sent = |value: &str| encoded(&value.replace("\r\n", "\n").replace('\n', "\r\n"));
         let pairs: Vec<String> =
-            fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+            fields.iter().map(|(name, value)| format!("{name}={}", sent(value))).collect();
         self.ask("POST", place, &pairs.join("&")).await
     }
 
