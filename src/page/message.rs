@@ -12,6 +12,7 @@ use crate::api::views::trace_id;
 use crate::header::EDITED_AS;
 use crate::header::ORIGINAL;
 use crate::header::TRACE;
+use crate::header::is_internal;
 use crate::limits;
 use crate::page::answer::PageResult;
 use crate::page::body;
@@ -182,7 +183,8 @@ fn headers(visitor: &Visitor, message: &MessageEnvelope, redaction: &Redaction) 
                 @if let Some((id, place)) = trace {
                     div { dt { "Trace" } dd { a href=(place) rel="noreferrer" { (id) } } }
                 }
-                @for (name, value) in &message.properties {
+                // What an endpoint keeps has in it again what the sender said, and so what is to be hidden.
+                @for (name, value) in message.properties.iter().filter(|(name, _)| !is_internal(name)) {
                     div { dt { code { (visible(name, false)) } }
                         dd { @if redaction.hides_property(name) { (hidden()) } @else { (visible(&value.to_string(), true)) } } }
                 }

@@ -54,6 +54,8 @@ async fn what_a_definition_redacts_is_hidden_on_the_page_and_not_in_the_api() {
     let headers = [
         ("content-type", "application/json"),
         ("seriatim-property-token", "hush"),
+        // As an endpoint keeps what a sender has said in another way.
+        ("seriatim-property-seriatim-amqp", "token: hush"),
         ("seriatim-subject", "whisper"),
     ];
     for text in [body, "card=4111"] {
