@@ -58,9 +58,16 @@ impl AdminSubscription {
     }
 
     async fn rule(&self, call: &AdminCall<'_>, name: &str) -> Result<Rule, AdminRefusal> {
-        let rules = self.rules(call).await?;
-        let found = rules.into_iter().find(|rule| rule.name().eq_ignore_ascii_case(name));
+        let found = self.rule_like(call, name).await?;
         found.ok_or_else(|| AdminRefusal::not_found("rule", name))
+    }
+
+    /// The rule of a name; if there is none, one whose name is alike but for case.
+    async fn rule_like(&self, call: &AdminCall<'_>, name: &str) -> Result<Option<Rule>, AdminRefusal> {
+        let rules = self.rules(call).await?;
+        let found = rules.iter().find(|rule| rule.name() == name);
+        let found = found.or_else(|| rules.iter().find(|rule| rule.name().eq_ignore_ascii_case(name)));
+        Ok(found.cloned())
     }
 
     pub(crate) async fn show_rule(&self, call: &AdminCall<'_>, name: &str) -> AdminResult {
@@ -77,6 +84,9 @@ impl AdminSubscription {
         let rule = rule.named(name);
         if !call.is_change {
             check_rule_name(name)?;
+            if let Some(known) = self.rule_like(call, name).await? {
+                return Err(AdminRefusal::exists("rule", known.name()));
+            }
             self.topic_of(call)?.add_rule(&self.name, rule.clone()).await?;
             self.describe_rule(call, &rule, settings).await?;
             return Ok(self.answer_with_rule(call, &rule, StatusCode::CREATED));

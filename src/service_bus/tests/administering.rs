@@ -28,6 +28,7 @@ use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::REJECTED;
 use crate::service_bus::tests::wire::data;
+use crate::topic::Filter;
 use crate::topic::Rule;
 
 const LATER: u64 = 10_000_000_000;
@@ -464,6 +465,24 @@ async fn a_rule_survives_the_way_out_and_back() {
         get(&host, "/t/Subscriptions/s/Rules").await.names(),
         ["$Default", "correlation", "false", "true"]
     );
+}
+
+#[tokio::test]
+async fn of_two_rules_that_are_alike_but_for_case_the_one_that_is_named_is_meant() {
+    let host = host_with_subscription().await;
+    let path = |name: &str| format!("/t/Subscriptions/s/Rules/{name}");
+    let document = rule("<Filter i:type=\"TrueFilter\"><SqlExpression>1=1</SqlExpression></Filter>");
+    assert_eq!(put(&host, &path("Large"), &document).await.status, 201);
+    assert_eq!(put(&host, &path("large"), &document).await.status, 409);
+    // Who speaks another protocol can make both.
+    host.engine.client().topic("t").unwrap().add_rule("s", Rule::new("large", Filter::True)).await.unwrap();
+    let other = rule("<Filter i:type=\"FalseFilter\"/>");
+    assert_eq!(change(&host, &path("large"), &other).await.status, 200);
+    assert!(get(&host, &path("large")).await.text.contains("FalseFilter"));
+    assert!(!get(&host, &path("Large")).await.text.contains("FalseFilter"));
+    assert_eq!(delete(&host, &path("large")).await.status, 200);
+    assert_eq!(get(&host, "/t/Subscriptions/s/Rules").await.names(), ["$Default", "Large"]);
+    assert_eq!(delete(&host, &path("LARGE")).await.status, 200, "one that is alike is meant, too");
 }
 
 #[tokio::test]
