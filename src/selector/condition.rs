@@ -95,10 +95,15 @@ impl SelectorExpression {
                 one.value(lookup).compare(*comparison, &other.value(lookup))
             }
             SelectorExpression::Between { value, low, high, is_not } => {
-                let value = value.value(lookup);
-                let above = value.compare(FilterComparison::GreaterOrEqual, &low.value(lookup));
-                let below = value.compare(FilterComparison::LessOrEqual, &high.value(lookup));
-                all([above, below].into_iter()).map(|truth| truth != *is_not)
+                let (value, low, high) = (value.value(lookup), low.value(lookup), high.value(lookup));
+                let both = |with_low, with_high| {
+                    [value.compare(with_low, &low), value.compare(with_high, &high)].into_iter()
+                };
+                // What is no number is neither between numbers nor beside them.
+                match is_not {
+                    false => all(both(FilterComparison::GreaterOrEqual, FilterComparison::LessOrEqual)),
+                    true => any(both(FilterComparison::Less, FilterComparison::Greater)),
+                }
             }
             SelectorExpression::In { name, texts, is_not } => {
                 of_text(&lookup(name), |text| texts.iter().any(|one| one == text) != *is_not)

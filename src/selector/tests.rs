@@ -68,6 +68,8 @@ fn conditions_are_judged_as_in_jms() {
         "colour like 'b'",
         "size like '7'",
         "size not like '8'",
+        "colour not between 1 and 2",
+        "hot not between 1 and 2",
         "1 / 0 = 1 or 1 / 0 <> 1",
         "size + colour = 7",
         "size",
