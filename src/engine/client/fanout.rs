@@ -397,6 +397,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_field_that_an_action_clears_is_cleared_for_the_statements_behind_it() {
+        for field in ["To", "ReplyToSessionId", "ReplyTo", "Label", "CorrelationId", "ContentType"] {
+            let action = format!(
+                "SET sys.{field} = 'x'; SET a = sys.{field}; SET sys.{field} = NULL; SET b = sys.{field}"
+            );
+            let topic = topic(vec![vec![Rule::everything().action(action)]]);
+            let chosen = topic.choose_now(&[message(Message::new(""))], &String::new).unwrap();
+            let properties = &chosen.copies[0].1[0].headers.properties;
+            assert_eq!(properties.get("a"), Some(&PropertyValue::Text("x".to_owned())), "{field}");
+            assert_eq!(properties.get("b"), None, "{field}");
+        }
+    }
+
     /// Rules and messages over few names and values, so that many match.
     fn values() -> impl Strategy<Value = PropertyValue> {
         prop_oneof![

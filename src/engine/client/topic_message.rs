@@ -149,8 +149,13 @@ impl Copy<'_> {
                 (message.workflow_id, self.unfit) =
                     read.map_or_else(|unfit| (None, Some(unfit)), |id| (id, None));
             }
-            "to" => drop(said.clone().map(|said| extra.insert("to", said))),
-            "replytosessionid" => drop(said.clone().map(|said| extra.insert("replytosessionid", said))),
+            "to" | "replytosessionid" => {
+                let field = if name == "to" { "to" } else { "replytosessionid" };
+                match said.clone() {
+                    Some(said) => drop(extra.insert(field, said)),
+                    None => drop(extra.remove(field)),
+                }
+            }
             _ => {}
         }
         self.changes.fields.insert(name.to_owned(), said);
