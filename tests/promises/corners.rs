@@ -322,6 +322,20 @@ async fn a_queue_with_a_state_a_hold_or_a_young_cursor_is_not_idle() {
 }
 
 #[tokio::test]
+async fn an_idle_queue_that_keeps_something_is_looked_at_again_after_as_long() {
+    let fixture = Fixture::new(QueueOptions::default().delete_when_idle(seconds(60))).await;
+    fixture.send("w", "1").await;
+    fixture.must().await.dead_letter("bad", "").await.unwrap();
+    let client = fixture.engine.client();
+    let due = async || client.next_due().await.unwrap().expect("it is looked at again");
+    for _ in 0..5 {
+        let now = due().await;
+        fixture.clock.set(now);
+        assert_eq!(due().await, now + seconds(60));
+    }
+}
+
+#[tokio::test]
 async fn a_deleted_queue_takes_everything_with_it_and_a_new_one_begins_anew() {
     let fixture = Fixture::new(QueueOptions::by_position()).await;
     let number = fixture.send_at("w", 1).await;

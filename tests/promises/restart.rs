@@ -42,6 +42,32 @@ async fn o12_a_workflow_whose_holder_has_settled_all_it_had_is_offered_after_a_r
 }
 
 #[tokio::test]
+async fn a_queue_is_not_idle_because_the_engine_was_not_there() {
+    let fixture = FileFixture::new();
+    let (engine, _) = fixture.open().await;
+    let options = QueueOptions::default().delete_when_idle(seconds(60)).delete_with_messages(true);
+    let used = engine.client().create_queue("used", options).await.unwrap();
+    used.send(Message::new("1")).await.unwrap();
+    let mut delivery = used.receive(Duration::ZERO).await.unwrap().unwrap();
+    for _ in 0..4 {
+        fixture.clock.advance(seconds(25));
+        delivery.renew().await.unwrap();
+    }
+    engine.close().await;
+    drop(delivery);
+    fixture.clock.advance(seconds(61));
+    let (engine, _) = fixture.open().await;
+    let used = engine.client().queue("used").unwrap();
+    fixture.clock.advance(seconds(59));
+    assert_eq!(used.receive(Duration::ZERO).await.unwrap().as_ref().map(body).as_deref(), Some("1"));
+    engine.close().await;
+    let (engine, _) = fixture.open().await;
+    fixture.clock.advance(seconds(60));
+    engine.client().next_due().await.unwrap();
+    assert!(engine.client().queue("used").unwrap().view().await.is_err(), "then it was idle for long enough");
+}
+
+#[tokio::test]
 async fn i14_a_delay_goes_on_from_where_it_was_although_the_clock_was_set_back_meanwhile() {
     let fixture = FileFixture::new();
     let (engine, queue) = fixture.open().await;

@@ -152,7 +152,8 @@ impl Step<'_> {
         if due <= self.now && (empty || queue.options.delete_with_messages) {
             return self.remove_queue(&queue);
         }
-        let check = due.max(self.now + idle.min(limits::LOCK_MIN));
+        // What it keeps may be there for ever: it is not asked again and again.
+        let check = if due > self.now { due } else { self.now + idle.max(limits::LOCK_MIN) };
         self.set_reminder(check, id, Remind::Idle)?;
         self.write(Change::Queue(Box::new(QueueRecord { idle_check: Some(check), ..(*queue).clone() })))
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use redb::Database;
 
+use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::in_place;
@@ -107,6 +108,11 @@ impl Store {
     /// What the disk has room for, if that is looked after.
     pub(crate) fn room(&self) -> Option<&DiskRoom> {
         self.room.as_ref()
+    }
+
+    /// All queues.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &QueueRecord> {
+        self.meta.queues.values().map(|queue| &**queue)
     }
 
     /// Whether there is a file that has to be looked after.
