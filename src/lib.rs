@@ -119,6 +119,7 @@ mod service_bus;
 mod shown;
 #[cfg(feature = "daemon")]
 mod storage_queue;
+mod task;
 pub mod testing;
 #[cfg(feature = "daemon")]
 mod tls_connector;

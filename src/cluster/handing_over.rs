@@ -31,6 +31,7 @@ use crate::error::Unavailable;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::own_queues::OUTBOX_QUEUE;
+use crate::task::boxed;
 
 /// The reason under which messages of the outbox are dead-lettered.
 const REFUSED: &str = "handover_refused";
@@ -91,10 +92,10 @@ impl Router {
             match outbox.queue.receive(limits::RECEIVE_SLICE).await {
                 Ok(Some(delivery)) => {
                     let (router, outbox) = (self.clone(), outbox.clone());
-                    self.runtime.spawn(async move {
+                    self.runtime.spawn(boxed(async move {
                         router.hand_over_one(&outbox, delivery).await;
                         drop(place);
-                    });
+                    }));
                 }
                 Ok(None) => {}
                 // Nothing was ever sent to another partition, or this one is another node's now.

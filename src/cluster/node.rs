@@ -48,6 +48,7 @@ use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::shown::shown;
+use crate::task::boxed;
 
 /// Where a workflow is handled now.
 #[derive(Clone, Debug)]
@@ -97,20 +98,20 @@ impl ClusterNode {
         let runtime = runtime.worker_threads(2).thread_name("seriatim-cluster").enable_all().build()?;
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let runtime = NodeRuntime(Some(runtime));
-        let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
+        let prepared = handle.spawn(boxed(prepare(options, stop.clone(), handle.clone()))).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
         let PreparedNode { router, client, elsewhere, asked, signals, taker, servers } = prepared?;
         let (router, taker) = (Arc::new(router), Arc::new(taker));
         let (leases, partitions) = (router.leases.clone(), router.partitions.clone());
-        handle.spawn(router.definitions.clone().watch(stop.clone()));
-        handle.spawn(leases.clone().watch(stop.clone()));
-        handle.spawn(leases.clone().enter(stop.clone()));
-        handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
-        handle.spawn(leases.clone().beat(stop.clone()));
-        handle.spawn(give_way(leases, servers, elsewhere.inbox(), stop));
-        handle.spawn(router.clone().answer_others(asked));
+        handle.spawn(boxed(router.definitions.clone().watch(stop.clone())));
+        handle.spawn(boxed(leases.clone().watch(stop.clone())));
+        handle.spawn(boxed(leases.clone().enter(stop.clone())));
+        handle.spawn(boxed(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone())));
+        handle.spawn(boxed(leases.clone().beat(stop.clone())));
+        handle.spawn(boxed(give_way(leases, servers, elsewhere.inbox(), stop)));
+        handle.spawn(boxed(router.clone().answer_others(asked)));
         for number in 0..router.places.partitions {
-            handle.spawn(router.clone().hand_over(number));
+            handle.spawn(boxed(router.clone().hand_over(number)));
         }
         let mut node = ClusterNode {
             threads: Vec::new(),
@@ -200,7 +201,9 @@ impl ClusterNode {
     pub(crate) async fn watch_anew(&self) {
         let told = self.router.leases.clone().watch(self.router.stop.clone());
         let runtime = self.runtime.0.as_ref().expect("it is not closed");
-        let _ = runtime.spawn(async { tokio::time::timeout(Duration::from_millis(100), told).await }).await;
+        let _ = runtime
+            .spawn(boxed(async { tokio::time::timeout(Duration::from_millis(100), told).await }))
+            .await;
     }
 
     /// Says no more that the node is alive, which goes on.
@@ -261,7 +264,7 @@ impl ClusterNode {
         let _ = joined.await;
         let leases = self.router.leases.clone();
         if let Some(runtime) = &self.runtime.0 {
-            let _ = runtime.spawn(async move { leases.leave().await }).await;
+            let _ = runtime.spawn(boxed(async move { leases.leave().await })).await;
         }
     }
 }
@@ -357,7 +360,7 @@ async fn prepare(
     let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
     insist("read what queues there are", wait, load).await?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
-    runtime.spawn(snapshots.clone().watch());
+    runtime.spawn(boxed(snapshots.clone().watch()));
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node, incarnation).await?;
     let means = NodeMeans {

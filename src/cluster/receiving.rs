@@ -29,6 +29,7 @@ use crate::engine::elsewhere::verbs::ReceiveHidden;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
+use crate::task::boxed;
 use crate::token::LockToken;
 
 /// Where there may be work.
@@ -154,7 +155,7 @@ impl Router {
                 },
                 Err(_) => {
                     round.parked.push(parked);
-                    round.waits.spawn(look);
+                    round.waits.spawn(boxed(look));
                 }
             }
         }
@@ -227,7 +228,7 @@ impl Router {
         for source in sources {
             let asked = asked(command, source);
             round.parked.push((source.clone(), asked.token));
-            round.waits.spawn(self.clone().ask_source(asked, wait));
+            round.waits.spawn(boxed(self.clone().ask_source(asked, wait)));
         }
         let (mut is_hurried, mut end) = (false, self.clock.elapsed() + wait + limits::RECEIVE_LATE * 2);
         loop {
@@ -259,7 +260,7 @@ impl Router {
         let WorkRound { waits, parked, failed, .. } = round;
         if !waits.is_empty() {
             self.end_waits(&parked).await;
-            self.runtime.spawn(self.clone().give_back_rest(waits));
+            self.runtime.spawn(boxed(self.clone().give_back_rest(waits)));
         }
         failed
     }

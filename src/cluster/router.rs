@@ -49,6 +49,7 @@ use crate::engine::elsewhere::verbs::Purge;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::mutex::Mutex;
+use crate::task::boxed;
 use crate::token::LockToken;
 
 /// How long the thread waits for a request before it looks whether the node is stopped.
@@ -183,7 +184,7 @@ impl Router {
         let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
         let _entered = self.runtime.enter();
         if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-            self.runtime.spawn(work);
+            self.runtime.spawn(boxed(work));
         }
     }
 

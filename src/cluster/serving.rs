@@ -20,6 +20,7 @@ use crate::engine::Events;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::own_queues::OUTBOX_QUEUE;
+use crate::task::boxed;
 
 /// For so many leases a partition is kept that another node should have.
 const KEPT_LEASES: u32 = 3;
@@ -52,8 +53,8 @@ impl Partition {
         self.epoch.store(epoch, Ordering::Relaxed);
         self.gives_away.store(false, Ordering::Relaxed);
         tracing::info!(partition = self.number, "this node owns a partition");
-        self.node.runtime.spawn(pass_on(engine.client().events(), self.node.events.clone()));
-        self.node.runtime.spawn(self.clone().watch_over(engine));
+        self.node.runtime.spawn(boxed(pass_on(engine.client().events(), self.node.events.clone())));
+        self.node.runtime.spawn(boxed(self.clone().watch_over(engine)));
     }
 
     async fn watch_over(self: Arc<Partition>, engine: Engine) {

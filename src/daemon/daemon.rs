@@ -44,6 +44,7 @@ use crate::service_bus::EndpointOptions;
 use crate::service_bus::Owners;
 use crate::shown::shown;
 use crate::storage_queue::StorageQueues;
+use crate::task;
 
 /// A daemon that runs.
 ///
@@ -128,15 +129,15 @@ impl Daemon {
         };
         let Doors { server, endpoint, storage_queues } = doors;
         let (address, stopping) = (server.address(), CancellationToken::new());
-        let server = tokio::spawn(server.run(stopping.clone()));
+        let server = task::spawn(server.run(stopping.clone()));
         let amqp = endpoint.as_ref().map(|endpoint| endpoint.addresses().to_vec()).unwrap_or_default();
-        let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
+        let endpoint = endpoint.map(|endpoint| task::spawn(endpoint.run(stopping.clone())));
         let storage_queues = storage_queues.map(|queues| Serving::begin(queues, stopping.clone()));
         let ticking = daemon_state.ticker.start();
         let tasks = vec![
-            tokio::spawn(watch::follow_files(daemon_state.clone(), changes)),
-            tokio::spawn(watch::follow_troubles(daemon_state.clone())),
-            tokio::spawn(watch::stay_alive(daemon_state.clone())),
+            task::spawn(watch::follow_files(daemon_state.clone(), changes)),
+            task::spawn(watch::follow_troubles(daemon_state.clone())),
+            task::spawn(watch::stay_alive(daemon_state.clone())),
         ];
         systemd::ready(&format!("serving {}://{address}", daemon_state.scheme()));
         Ok(Daemon {

@@ -15,6 +15,7 @@ use crate::sas::Keys;
 use crate::server::ServerCredentials;
 use crate::storage_queue::StorageQueueOptions;
 use crate::storage_queue::StorageQueues;
+use crate::task;
 
 /// The endpoint, serving.
 pub(crate) struct Serving {
@@ -25,7 +26,7 @@ pub(crate) struct Serving {
 impl Serving {
     /// Begins to serve storage queues.
     pub(crate) fn begin(queues: StorageQueues, stopping: CancellationToken) -> Serving {
-        Serving { address: queues.address(), task: tokio::spawn(queues.run(stopping)) }
+        Serving { address: queues.address(), task: task::spawn(queues.run(stopping)) }
     }
 
     /// Waits until it has stopped.

@@ -30,6 +30,8 @@ use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::limits;
 use crate::processor::Processor;
+use crate::task;
+use crate::task::boxed;
 
 /// Who works at the queues.
 pub(crate) struct HandlerSupervisor {
@@ -263,7 +265,7 @@ impl HandlerSupervisor {
             stop.cancel();
             dispatch.turn_away();
             let client = self.client.clone();
-            self.leaving.spawn(async move {
+            self.leaving.spawn(boxed(async move {
                 match running.await {
                     Ok(Ok(())) => {}
                     // What stopped the engine was logged once.
@@ -272,7 +274,7 @@ impl HandlerSupervisor {
                     Err(error) => tracing::error!(%error, "failed to stop handlers in order"),
                 }
                 dispatch.close().await;
-            });
+            }));
         }
     }
 
@@ -323,7 +325,7 @@ struct HandlerShift {
 impl HandlerShift {
     fn start(self) -> Work {
         let (stop, dispatch) = (self.stop.clone(), self.dispatch.clone());
-        Work { stop, running: tokio::spawn(self.run()), dispatch }
+        Work { stop, running: task::spawn(self.run()), dispatch }
     }
 
     /// Works until it is stopped, or the engine is gone. What ends by itself begins again: a queue that was deleted may come again.

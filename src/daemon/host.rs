@@ -52,6 +52,7 @@ use crate::server::OversizeMessage;
 use crate::server::Placement;
 use crate::server::WindowStall;
 use crate::service_bus;
+use crate::task;
 
 /// The daemon, as the server knows it.
 pub(crate) struct DaemonHost {
@@ -161,7 +162,7 @@ impl Host for DaemonHost {
             client.queue(queue.as_str())?.set_paused(paused).await?;
             self.daemon_state.handler_supervisor.note_pause(queue, paused);
             let (daemon_state, queue) = (self.daemon_state.clone(), queue.clone());
-            tokio::spawn(async move {
+            task::spawn(async move {
                 daemon_state.handler_supervisor.heed(&queue).await;
             });
             Ok(())

@@ -14,6 +14,7 @@ use crate::daemon::handler_factory::site_of;
 use crate::definition::Definition;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::task;
 
 /// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since. Who could
 /// not be reached is notified with the next look.
@@ -26,7 +27,7 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
             daemon_state.blocked_monitor.take_unreported(&definition.name, notify.after, elapsed)
         {
             let (daemon_state, definition) = (daemon_state.clone(), definition.clone());
-            tokio::spawn(async move {
+            task::spawn(async move {
                 let document = blocked(&definition, &workflow, &trouble);
                 let id = id("blocked", (&definition.name, &workflow), &trouble);
                 if let Err(why) = send(&daemon_state, &definition, &id, &document).await {
@@ -39,7 +40,7 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
     for recovery in daemon_state.blocked_monitor.take_recovered() {
         let Some(definition) = definitions.get(&recovery.queue).cloned() else { continue };
         let daemon_state = daemon_state.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let (workflow, trouble) = (&recovery.workflow, &recovery.trouble);
             let document = recovered(&recovery);
             let id = id("recovered", (&recovery.queue, workflow), trouble);

@@ -20,6 +20,7 @@ use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::own_queues::SOURCES_QUEUE;
 use crate::queue::QueueOptions;
+use crate::task;
 
 /// The outboxes that are copied.
 pub(crate) struct Outboxes {
@@ -92,7 +93,7 @@ impl Outboxes {
             let here = (self.intake.clone(), self.membership.clone());
             let copier = OutboxCopier::new(of_queue, sources, here, status)?;
             let stopping = CancellationToken::new();
-            let running = tokio::spawn(copier.run(stopping.clone()));
+            let running = task::spawn(copier.run(stopping.clone()));
             tasks.insert(queue.clone(), Task { stopping, running });
             after.insert(queue, watched);
         }

@@ -33,6 +33,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::processor::joined;
 use crate::schedule::forget_time_zones;
+use crate::task;
 
 /// Why definitions are read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ async fn reload(daemon_state: &DaemonState, reason: ReloadReason) -> Result<(), 
 /// handlers as they were.
 pub(crate) async fn reload_whole(daemon_state: &Arc<DaemonState>) -> Result<(), DaemonError> {
     let daemon_state = daemon_state.clone();
-    joined(tokio::spawn(async move { reload(&daemon_state, ReloadReason::Asked).await }).await)
+    joined(task::spawn(async move { reload(&daemon_state, ReloadReason::Asked).await }).await)
 }
 
 /// A whole valid set takes the place of the old one, or nothing changes and the reason is kept.

@@ -18,6 +18,8 @@ use tokio::signal::unix::Signal as SignalStream;
 use tokio::signal::unix::SignalKind;
 
 use crate::handlers::fence::sweep;
+use crate::task;
+use crate::task::boxed;
 
 /// A child and whatever it starts in its group.
 ///
@@ -93,7 +95,7 @@ impl ProcessGroup {
     /// Kills what left the group and still runs: whoever handles the message next must not meet it. A handler that is dropped
     /// meanwhile ends only the wait for it.
     pub(crate) async fn sweep(&self) {
-        let _ = tokio::spawn(sweep(self.mark.clone())).await;
+        let _ = task::spawn(sweep(self.mark.clone())).await;
     }
 }
 
@@ -103,7 +105,7 @@ impl Drop for ProcessGroup {
             signal(self.id, Signal::KILL);
             // Outside a runtime nobody is left who could wait; the next start of the daemon finds them.
             if let Ok(runtime) = Handle::try_current() {
-                runtime.spawn(sweep(std::mem::take(&mut self.mark)));
+                runtime.spawn(boxed(sweep(std::mem::take(&mut self.mark))));
             }
         }
     }

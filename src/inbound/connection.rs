@@ -34,6 +34,7 @@ use crate::inbound::pace::PacedStream;
 use crate::inbound::places::ConnectionPlace;
 use crate::inbound::timeouts::Timeouts;
 use crate::limits;
+use crate::task::boxed;
 
 /// Set on requests that came through a socket of the file system, to which browsers have no way.
 #[derive(Clone, Copy, Debug)]
@@ -139,13 +140,13 @@ impl Connections {
 
     fn spawn(&self, place: ConnectionPlace, connection: impl Future<Output = ()> + Send + 'static) {
         let cut = self.cut.clone();
-        self.tracker.spawn(async move {
+        self.tracker.spawn(boxed(async move {
             let _place = place;
             tokio::select! {
                 () = connection => {}
                 () = cut.cancelled() => {}
             }
-        });
+        }));
     }
 
     /// Waits until all have ended, and ends those that do not.

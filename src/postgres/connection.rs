@@ -25,6 +25,7 @@ use crate::postgres::error::SourceError;
 use crate::postgres::error::late;
 use crate::postgres::error::refused;
 use crate::postgres::tls::Encryption;
+use crate::task;
 
 /// Whether a connection is encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +74,12 @@ impl ConnectOptions {
             match &self.tls {
                 TlsMode::Off => {
                     let (client, connection) = config.connect(NoTls).await?;
-                    Ok((client, tokio::spawn(carry(connection, woken))))
+                    Ok((client, task::spawn(carry(connection, woken))))
                 }
                 TlsMode::Verify(roots) => {
                     let encryption = Encryption::new(roots.as_deref()).map_err(Unready::Misuse)?;
                     let (client, connection) = config.connect(encryption).await?;
-                    Ok((client, tokio::spawn(carry(connection, woken))))
+                    Ok((client, task::spawn(carry(connection, woken))))
                 }
             }
         };

@@ -24,6 +24,7 @@ use crate::processor::settling::joined;
 use crate::processor::settling::settle_coming;
 use crate::processor::signal::signalled;
 use crate::shown::shown;
+use crate::task::boxed;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + Sized + 'static {
@@ -292,7 +293,7 @@ async fn receive_all<C: Consumer>(
         for ready in shared_pool.line.add(shared_pool.consumer.begin(received), elapsed) {
             let shared_pool = shared_pool.clone();
             // In a box, as a task is moved several times before it runs.
-            runners.spawn(Box::pin(async move { shared_pool.run(ready).await }));
+            runners.spawn(boxed(async move { shared_pool.run(ready).await }));
         }
         while let Some(ended) = runners.try_join_next() {
             if let Ok(Err(unavailable)) = ended {

@@ -29,6 +29,7 @@ use crate::processor::single::Single;
 use crate::processor::taker::Taker;
 use crate::queue::Backoff;
 use crate::shown::shown;
+use crate::task;
 
 /// Runs a handler for each message of a queue: many workflows at once, one message at a time for each, in order.
 ///
@@ -237,7 +238,7 @@ impl Processor {
     pub fn start<T: Body>(&self, handler: impl Handler<T>) -> Running {
         let processor = self.clone();
         Running::start(|stopping| {
-            tokio::spawn(async move { processor.run_until(handler, stop_requested(stopping)).await })
+            task::spawn(async move { processor.run_until(handler, stop_requested(stopping)).await })
         })
     }
 
@@ -271,7 +272,7 @@ impl Processor {
         let processor = self.clone();
         Running::start(|stopping| {
             let stop = stop_requested(stopping);
-            tokio::spawn(async move { processor.run_batches_until(len_max, handler, stop).await })
+            task::spawn(async move { processor.run_batches_until(len_max, handler, stop).await })
         })
     }
 

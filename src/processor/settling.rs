@@ -11,6 +11,7 @@ use crate::limits;
 use crate::processor::line::JobLine;
 use crate::processor::line::JobPlace;
 use crate::processor::pool::Consumer;
+use crate::task::boxed;
 
 /// The place of a job that needs no runner, and the way to who settles it.
 pub(crate) struct JobSlot<C: Consumer> {
@@ -60,7 +61,7 @@ pub(crate) async fn settle_coming<C: Consumer>(
             count = coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX), if !has_ended && may_leave => {
                 has_ended = count == 0;
                 if !has_ended {
-                    under_way.spawn(settle(consumer.clone(), line.clone(), come));
+                    under_way.spawn(boxed(settle(consumer.clone(), line.clone(), come)));
                 }
             }
             Some(answered) = under_way.join_next() => joined(answered)?,

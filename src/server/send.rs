@@ -40,6 +40,7 @@ use crate::server::extract::media_type;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
 use crate::server::shared::SharedServer;
+use crate::task;
 
 /// The media types of bodies with one message a line.
 pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
@@ -187,7 +188,7 @@ async fn send_lines(shared: SharedServer, queue: Queue, body: Body, in_order: bo
     let (outbox, answers) = outbox();
     let inflow = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX);
     let batch = Batch::new(shared, queue, inflow, outbox, in_order);
-    let batch = AbortOnDropHandle::new(tokio::spawn(batch.run()));
+    let batch = AbortOnDropHandle::new(task::spawn(batch.run()));
     let body = answers.into_body(batch).await?;
     Ok(bytes_as(StatusCode::OK, LINES[0], body))
 }

@@ -34,6 +34,7 @@ use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::shared::Owners;
+use crate::task::boxed;
 
 /// Where an endpoint listens, and what it serves.
 #[derive(Clone, Debug)]
@@ -147,9 +148,9 @@ impl Endpoint {
     /// Serves until `stopping` is set; then every connection is closed, and cut off if its client does not end it.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let connections = EndpointConnections::default();
-        connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
-        connections.tracker.spawn(follow(self.shared.clone(), stopping.clone()));
-        connections.tracker.spawn(forget_deleted(self.shared.clone(), stopping.clone()));
+        connections.tracker.spawn(boxed(forward(self.shared.clone(), stopping.clone())));
+        connections.tracker.spawn(boxed(follow(self.shared.clone(), stopping.clone())));
+        connections.tracker.spawn(boxed(forget_deleted(self.shared.clone(), stopping.clone())));
         let open = |stream, peer| self.open(stream, peer, &connections);
         join_all(self.listeners.iter().map(|listener| accept_each(listener, &stopping, open))).await;
         self.shared.stopping.cancel();
@@ -175,7 +176,7 @@ impl Endpoint {
         let open = self.shared.meters.open();
         let accepted = AcceptedConnection::new(peer.ip(), place, open, tracker.token(), cut.clone());
         let arrivals = self.arrivals.clone();
-        tracker.spawn(async move { arrivals.serve(stream, accepted).await });
+        tracker.spawn(boxed(async move { arrivals.serve(stream, accepted).await }));
     }
 }
 

@@ -39,6 +39,7 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::slashed::entity_name;
 use crate::service_bus::slashed::subscription_path;
+use crate::task::boxed;
 
 /// Why a message that went on too often is a dead letter, in the words of Service Bus.
 const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
@@ -71,7 +72,7 @@ pub(crate) async fn forward(shared: Arc<EndpointState>, stopping: CancellationTo
             let forwarder =
                 Forwarder { shared, route: route.clone(), stop: stop.clone(), told: Default::default() };
             running.entry(route).or_insert_with(|| {
-                tracker.spawn(forwarder.run());
+                tracker.spawn(boxed(forwarder.run()));
                 stop.drop_guard()
             });
         }

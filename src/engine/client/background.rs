@@ -10,6 +10,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::engine::threads;
+use crate::task;
+use crate::task::boxed;
 
 /// A thread with a runtime of its own, started when it is first needed: locks are kept and deliveries are settled here,
 /// however long handlers keep the threads busy that they run on.
@@ -41,8 +43,8 @@ impl Background {
             }
         });
         match started {
-            Some(started) => started.runtime.spawn(work),
-            None => tokio::spawn(work),
+            Some(started) => started.runtime.spawn(boxed(work)),
+            None => task::spawn(work),
         }
     }
 }

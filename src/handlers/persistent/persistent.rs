@@ -18,6 +18,8 @@ use crate::limits;
 use crate::mutex::Mutex;
 use crate::processor::Assignment;
 use crate::processor::Taker;
+use crate::task;
+use crate::task::boxed;
 
 /// Children that run on, each of which takes requests in lines of JSON and answers them in any order.
 ///
@@ -47,7 +49,7 @@ impl Persistent {
                 is_extra: slot == slots,
                 stop: stopping.clone(),
             };
-            child_supervisors.spawn(child_supervisor.keep());
+            child_supervisors.spawn(boxed(child_supervisor.keep()));
         }
         Persistent { shared_pool, stop, child_supervisors: Mutex::new(child_supervisors) }
     }
@@ -80,7 +82,7 @@ impl Taker for Persistent {
         let mut requests = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             if assignment.context().message().has_state() {
-                tokio::spawn(self.shared_pool.clone().submit_with_state(assignment));
+                task::spawn(self.shared_pool.clone().submit_with_state(assignment));
                 continue;
             }
             requests.extend(self.shared_pool.request(assignment, None));

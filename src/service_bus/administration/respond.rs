@@ -27,12 +27,13 @@ use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
 use crate::service_bus::entity::QueueOrTopic;
 use crate::service_bus::shared::EndpointState;
+use crate::task;
 
 /// Answers a request of an administration client.
 pub(crate) async fn respond(shared: &Arc<EndpointState>, request: Request) -> Response {
     let shared = shared.clone();
     // What has begun ends, also when its client has left: an entity that is described in part would be another's of its name.
-    let answered = tokio::spawn(async move { answer(&shared, request).await });
+    let answered = task::spawn(async move { answer(&shared, request).await });
     let answered = answered.await.unwrap_or_else(|_| {
         Err(AdminRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request was not carried out"))
     });
