@@ -439,7 +439,7 @@ pub const SECRET_BYTES_MAX: usize = 64;
 /// Longest delay a receiver of posts may ask for: beyond it, nobody would look for the message any more.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Ticks a schedule sends in one transaction; what is left follows at once.
+/// Ticks a schedule sends in one transaction, fewer where its queue has less room; what is left follows at once.
 pub const TICKS_AT_ONCE: usize = 256;
 
 /// How long the folder of definitions has to be quiet before it is read again: an editor writes in several steps.

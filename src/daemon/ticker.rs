@@ -302,8 +302,13 @@ impl TickerContext {
     /// What one look at a schedule leads to.
     async fn tick(&self, ticking: &Ticking, ticker_state: TickerState) -> Result<Completion, Failure> {
         let (now, handled_through) = (self.queue.client().wall_now(), ticker_state.handled_through());
-        let due =
-            ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
+        let due_within =
+            |limit| ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limit);
+        let all_due = due_within(limits::TICKS_AT_ONCE);
+        let due = match self.room_for(ticking, all_due.ticks.len()).await? {
+            Some(room) => due_within(room),
+            None => all_due,
+        };
         let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(ticker_state.last_ms);
         let handled = TickerState::begin(ticking, due.handled_through, last_ms);
         let mut completion = Completion::new().state(write_state(&handled)?);
@@ -328,6 +333,20 @@ impl TickerContext {
 }
 
 impl TickerContext {
+    /// How many ticks the queue has room for now, if that is less than so many, which are sent together or not at all; never none, so
+    /// that one which has to wait is refused and tried again.
+    async fn room_for(&self, ticking: &Ticking, ticks: usize) -> Result<Option<usize>, Failure> {
+        // On a cluster each is sent by itself.
+        if ticks <= 1 || self.membership.is_of_cluster() {
+            return Ok(None);
+        }
+        let queue = self.queue.client().queue(&ticking.queue)?;
+        let Some(view) = queue.view_if_any().await? else { return Ok(None) };
+        let room = view.options.messages_max.saturating_sub(view.counts.limited());
+        let room = usize::try_from(room).unwrap_or(usize::MAX).max(1);
+        Ok((room < ticks).then_some(room))
+    }
+
     /// Sends a tick, unless it was sent before.
     async fn send_once(&self, ticking: &Ticking, tick: Timestamp, message: Message) -> Result<(), Failure> {
         let name = &ticking.schedule.name;

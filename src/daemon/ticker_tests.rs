@@ -178,6 +178,32 @@ async fn ticks_missed_while_the_daemon_was_down_are_sent_as_the_definition_says(
 }
 
 #[tokio::test]
+async fn missed_ticks_come_in_order_through_a_queue_that_never_has_room_for_all_of_them() {
+    let (_folder, file, clock) = place();
+    let each_minute = ticking("* * * * *", MissedTicks::All);
+    let stage = Stage::open(&file, &clock, vec![each_minute.clone()]).await;
+    let options = QueueOptions { messages_max: 100, ..QueueOptions::default() };
+    let jobs = stage.engine.client().put_queue("jobs", options).await.unwrap();
+    let (began, mut handled, mut looked_at) = (clock.now(), Vec::new(), clock.now());
+    clock.advance(5 * HOUR);
+    for _ in 0..4 {
+        looked_at = clock.now();
+        stage.look().await;
+        while let Some(mut delivery) = jobs.receive(Duration::ZERO).await.unwrap() {
+            handled.push(delivery.message().message_id.as_ref().unwrap().to_string());
+            delivery.complete().await.unwrap();
+        }
+        // What found no room is tried again.
+        clock.advance(HOUR / 60);
+    }
+    let missed = each_minute.schedule.cron.ticks_between(began, looked_at, 1_000);
+    assert_eq!(missed.len(), 303);
+    let missed: Vec<String> = missed.into_iter().map(|tick| format!("report/{}", WireTime(tick))).collect();
+    assert_eq!(handled, missed);
+    assert_eq!(stage.waiting().await, 1);
+}
+
+#[tokio::test]
 async fn a_schedule_that_changes_ticks_by_its_new_line_and_one_that_is_gone_ticks_no_more() {
     let (_folder, file, clock) = place();
     let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
