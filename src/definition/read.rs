@@ -37,7 +37,8 @@ use crate::own_queues::kept_in;
 pub(crate) struct FileReading {
     /// The file's text.
     pub(crate) text: Arc<str>,
-    /// The queue's name, if it has one that can be read; even when other things are wrong.
+    /// The queue's name, if it has one that can be read; even when other things are wrong, but not where nothing can be read: the
+    /// file may say another name than its own.
     pub(crate) name: Option<QueueName>,
     /// Where the name stands; `None` when it is the file's.
     pub(crate) name_span: Option<Range<usize>>,
@@ -54,7 +55,7 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
     let mut mistakes = Mistakes::of(file, text);
     let mut reading = FileReading {
         text: mistakes.text().clone(),
-        name: name_of_file(file),
+        name: None,
         name_span: None,
         topic: None,
         forward_spans: Vec::new(),
@@ -69,6 +70,7 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
     let topic_span = form.subscription.as_ref().and_then(|given| span(&given.value.topic));
     reading.topic = subscription.as_ref().map(|known| known.topic.clone()).zip(topic_span);
     reading.name = match &subscription {
+        _ if form.spans.is_wrong("name") => None,
         Some(known) => QueueName::of_subscription(&known.topic, &known.name).ok(),
         None if form.subscription.is_some() => None,
         None => name(file, &form, &mut mistakes),

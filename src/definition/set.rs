@@ -109,11 +109,13 @@ impl Definitions {
         Definitions::of(readings.collect(), Vec::new())
     }
 
+    /// With the mistakes of files that could not be read.
     fn of(
         readings: Vec<(PathBuf, FileReading)>,
         mut mistakes: Vec<Diagnostic>,
     ) -> Result<Definitions, LoadError> {
-        mistakes.extend(together::mistakes(&readings));
+        let are_all_read = mistakes.is_empty();
+        mistakes.extend(together::mistakes(&readings, are_all_read));
         let mut by_name = BTreeMap::new();
         for (_, reading) in readings {
             match reading.result {

@@ -16,11 +16,14 @@ use crate::id::QueueName;
 use crate::intake::Sources;
 use crate::queue::Order;
 
-/// The mistakes of these files, taken together.
-pub(crate) fn mistakes(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
+/// The mistakes of these files, taken together; with whether there are no others, which could not be read.
+pub(crate) fn mistakes(readings: &[(PathBuf, FileReading)], are_all_read: bool) -> Vec<Diagnostic> {
     let mut found = duplicate_names(readings);
     found.extend(taken_topics(readings));
-    found.extend(lost_forwards(readings));
+    // A queue that is missed may be that of a file whose name for it could not be read.
+    if are_all_read && readings.iter().all(|(_, reading)| reading.name.is_some()) {
+        found.extend(lost_forwards(readings));
+    }
     found.extend(misplaced_forwards(readings));
     found.extend(circles(readings));
     found

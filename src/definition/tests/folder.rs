@@ -112,6 +112,34 @@ fn mistakes_of_all_files_are_told_together() {
 }
 
 #[test]
+fn a_file_whose_name_for_its_queue_cannot_be_read_makes_no_mistakes_of_others() {
+    let mistakes_of = |file: &str, text: &str, other: &str, right: &str| {
+        let mistakes_of = load(&[(file, text), (other, right)]).unwrap_err();
+        assert!(mistakes_of.iter().all(|mistake| mistake.starts_with(file)), "{mistakes_of:?}");
+        mistakes_of.len()
+    };
+    let web = forward("orders");
+    let broken = "name = \"orders\"\nlock\n";
+    assert!(mistakes_of("10-orders.toml", broken, "web.toml", &web) >= 1);
+    assert_eq!(mistakes_of("10-orders.toml", "name = 7\n", "web.toml", &web), 1);
+    assert_eq!(mistakes_of("10-orders.toml", "name = \"or ders?\"\n", "web.toml", &web), 1);
+    assert_eq!(mistakes_of("a.toml", "name = 7\n", "c.toml", "name = \"a\"\n"), 1);
+    assert!(mistakes_of("a.toml", "name = \"b\"\nlock\n", "c.toml", "name = \"a\"\n") >= 1);
+    let topic = "[subscription]\ntopic = \"a\"\n";
+    assert!(mistakes_of("a.toml", "name = \"b\"\nlock\n", "c.toml", topic) >= 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_makes_no_mistakes_of_those_that_forward_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("orders.toml"), [0xff, 0xfe]).unwrap();
+    std::fs::write(folder.path().join("web.toml"), forward("orders")).unwrap();
+    let mistakes_of = mistakes_of(Definitions::load(folder.path()).unwrap_err());
+    assert_eq!(mistakes_of.len(), 1, "{mistakes_of:?}");
+    assert!(mistakes_of[0].ends_with("orders.toml: is not UTF-8 text"), "{mistakes_of:?}");
+}
+
+#[test]
 fn a_forward_that_leads_nowhere_or_to_itself_is_told() {
     let mistakes_of = load(&[("orders.toml", ""), ("a.toml", &forward("order"))]).unwrap_err();
     assert_eq!(
