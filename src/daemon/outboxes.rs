@@ -1,6 +1,7 @@
 //! The outboxes that are copied: those of the definitions in force, each by a task of its own.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -62,36 +63,31 @@ impl Outboxes {
         Outboxes { intake, membership, copied, tasks, is_stopped }
     }
 
-    /// Copies these outboxes, and no others. One that stays as it is goes on without a pause.
+    /// Copies these outboxes, and no others, or those from before if it fails. One that stays as it is goes on without a pause.
     pub(crate) async fn replace(&self, outboxes: Vec<OutboxOfQueue>) -> Result<(), Error> {
         let mut tasks = self.tasks.lock().await;
         if self.is_stopped.load(Ordering::Relaxed) {
             return Ok(());
         }
         let before = self.watched();
-        let mut after = BTreeMap::new();
-        let wanted: BTreeMap<_, _> =
-            outboxes.into_iter().map(|of_queue| (of_queue.queue.clone(), of_queue)).collect();
-        for (queue, watched) in &before {
-            // A replacement that failed has left some without a task.
-            if wanted.get(queue) == Some(&watched.of_queue) && tasks.contains_key(queue) {
-                after.insert(queue.clone(), watched.clone());
-            } else if let Some(task) = tasks.remove(queue) {
-                task.end().await;
-            }
-        }
-        for (queue, of_queue) in wanted {
-            if after.contains_key(&queue) {
-                continue;
-            }
+        // A replacement that was cut off has left some without a task.
+        let (stay, begin): (Vec<_>, Vec<_>) = outboxes.into_iter().partition(|of_queue| {
+            tasks.contains_key(&of_queue.queue)
+                && before.get(&of_queue.queue).is_some_and(|watched| watched.of_queue == *of_queue)
+        });
+        // This may fail, and nothing has changed then.
+        let begin = self.copiers(begin).await?;
+        let stay: BTreeSet<QueueName> = stay.into_iter().map(|of_queue| of_queue.queue).collect();
+        let ended: Vec<QueueName> = tasks.keys().filter(|queue| !stay.contains(*queue)).cloned().collect();
+        for queue in ended {
             if let Some(task) = tasks.remove(&queue) {
                 task.end().await;
             }
-            let watched = OutboxTask { of_queue, status: Arc::default() };
-            let sources = self.sources().await?;
-            let OutboxTask { of_queue, status } = watched.clone();
-            let here = (self.intake.clone(), self.membership.clone());
-            let copier = OutboxCopier::new(of_queue, sources, here, status)?;
+        }
+        let mut after = before;
+        after.retain(|queue, _| stay.contains(queue));
+        for (watched, copier) in begin {
+            let queue = watched.of_queue.queue.clone();
             let stopping = CancellationToken::new();
             let running = task::spawn(copier.run(stopping.clone()));
             tasks.insert(queue.clone(), Task { stopping, running });
@@ -99,6 +95,22 @@ impl Outboxes {
         }
         *self.copied.write().unwrap_or_else(std::sync::PoisonError::into_inner) = after;
         Ok(())
+    }
+
+    /// What copies these outboxes, none of which runs yet.
+    async fn copiers(&self, outboxes: Vec<OutboxOfQueue>) -> Result<Vec<(OutboxTask, OutboxCopier)>, Error> {
+        if outboxes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sources = self.sources().await?;
+        let mut copiers = Vec::with_capacity(outboxes.len());
+        for of_queue in outboxes {
+            let status = Arc::<OutboxStatus>::default();
+            let here = (self.intake.clone(), self.membership.clone());
+            let copier = OutboxCopier::new(of_queue.clone(), sources.clone(), here, status.clone())?;
+            copiers.push((OutboxTask { of_queue, status }, copier));
+        }
+        Ok(copiers)
     }
 
     /// Copies nothing more.
@@ -129,5 +141,60 @@ impl Outboxes {
     async fn sources(&self) -> Result<Queue, Error> {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
         Ok(self.intake.client().own_queue(SOURCES_QUEUE, options).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::definition::OutboxDefinition;
+    use crate::engine::Engine;
+    use crate::postgres::OutboxColumns;
+
+    /// The outbox of a queue, in a database that is not there.
+    fn outbox(queue: &str, table: &str) -> OutboxOfQueue {
+        let outbox = OutboxDefinition {
+            name: "outbox".to_owned(),
+            url: "postgres://127.0.0.1:1/none".to_owned(),
+            table: table.to_owned(),
+            password: None,
+            tls: false,
+            ca_file: None,
+            columns: OutboxColumns::default(),
+            numbers_are_ids: true,
+            delete_copied: false,
+            poll: Duration::from_secs(1),
+            channel: None,
+        };
+        OutboxOfQueue { queue: QueueName::new(queue).unwrap(), outbox }
+    }
+
+    async fn open() -> (Engine, Outboxes) {
+        let (engine, _) = crate::testing::engine().await.unwrap();
+        let outboxes = Outboxes::new(Intake::new(engine.client().clone()), Membership::default());
+        (engine, outboxes)
+    }
+
+    async fn running(outboxes: &Outboxes) -> Vec<String> {
+        outboxes.tasks.lock().await.keys().map(ToString::to_string).collect()
+    }
+
+    #[tokio::test]
+    async fn a_replacement_that_fails_changes_nothing() {
+        let (engine, outboxes) = open().await;
+        let before = vec![outbox("orders", "out")];
+        outboxes.replace(before.clone()).await.unwrap();
+        // A definition has no such table; what else may fail needs a full disk.
+        let failing = vec![outbox("a", "out"), outbox("b", "")];
+        assert!(outboxes.replace(failing).await.is_err());
+        assert_eq!(running(&outboxes).await, ["orders"]);
+        assert_eq!(outboxes.counts().len(), 1);
+        outboxes.replace(before).await.unwrap();
+        assert_eq!(running(&outboxes).await, ["orders"]);
+        outboxes.replace(Vec::new()).await.unwrap();
+        assert_eq!(running(&outboxes).await, [""; 0]);
+        engine.close().await;
     }
 }
