@@ -41,6 +41,14 @@ struct OutboxTask {
     status: Arc<OutboxStatus>,
 }
 
+impl OutboxTask {
+    /// Whether the outbox of a newer definition is the same one, however it is copied now.
+    fn is_same(&self, newer: &OutboxOfQueue) -> bool {
+        let (before, newer) = (&self.of_queue.outbox, &newer.outbox);
+        (&before.name, &before.table) == (&newer.name, &newer.table)
+    }
+}
+
 struct Task {
     stopping: CancellationToken,
     running: JoinHandle<()>,
@@ -76,7 +84,7 @@ impl Outboxes {
                 && before.get(&of_queue.queue).is_some_and(|watched| watched.of_queue == *of_queue)
         });
         // This may fail, and nothing has changed then.
-        let begin = self.copiers(begin).await?;
+        let begin = self.copiers(begin, &before).await?;
         let stay: BTreeSet<QueueName> = stay.into_iter().map(|of_queue| of_queue.queue).collect();
         let ended: Vec<QueueName> = tasks.keys().filter(|queue| !stay.contains(*queue)).cloned().collect();
         for queue in ended {
@@ -97,15 +105,20 @@ impl Outboxes {
         Ok(())
     }
 
-    /// What copies these outboxes, none of which runs yet.
-    async fn copiers(&self, outboxes: Vec<OutboxOfQueue>) -> Result<Vec<(OutboxTask, OutboxCopier)>, Error> {
+    /// What copies these outboxes, none of which runs yet. One that was copied before goes on counting.
+    async fn copiers(
+        &self,
+        outboxes: Vec<OutboxOfQueue>,
+        before: &BTreeMap<QueueName, OutboxTask>,
+    ) -> Result<Vec<(OutboxTask, OutboxCopier)>, Error> {
         if outboxes.is_empty() {
             return Ok(Vec::new());
         }
         let sources = self.sources().await?;
         let mut copiers = Vec::with_capacity(outboxes.len());
         for of_queue in outboxes {
-            let status = Arc::<OutboxStatus>::default();
+            let same = before.get(&of_queue.queue).filter(|watched| watched.is_same(&of_queue));
+            let status = same.map(|watched| watched.status.clone()).unwrap_or_default();
             let here = (self.intake.clone(), self.membership.clone());
             let copier = OutboxCopier::new(of_queue.clone(), sources.clone(), here, status.clone())?;
             copiers.push((OutboxTask { of_queue, status }, copier));
@@ -179,6 +192,24 @@ mod tests {
 
     async fn running(outboxes: &Outboxes) -> Vec<String> {
         outboxes.tasks.lock().await.keys().map(ToString::to_string).collect()
+    }
+
+    #[tokio::test]
+    async fn an_outbox_that_is_copied_in_another_way_goes_on_counting_and_another_table_begins_anew() {
+        let (engine, outboxes) = open().await;
+        let orders = QueueName::new("orders").unwrap();
+        let copied = || outboxes.counts()[0].1.0;
+        outboxes.replace(vec![outbox("orders", "out")]).await.unwrap();
+        outboxes.watched()[&orders].status.copied(7, 3);
+        let mut changed = outbox("orders", "out");
+        changed.outbox.poll = Duration::from_secs(2);
+        outboxes.replace(vec![changed.clone()]).await.unwrap();
+        assert_eq!(copied(), 3);
+        assert_eq!(outboxes.watched()[&orders].of_queue, changed);
+        outboxes.replace(vec![outbox("orders", "other")]).await.unwrap();
+        assert_eq!(copied(), 0);
+        outboxes.stop().await;
+        engine.close().await;
     }
 
     #[tokio::test]
