@@ -54,6 +54,7 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     for definition in definitions.iter() {
         check(daemon_state, before.get(definition.name.as_str()), definition).await?;
     }
+    let undefined = undefined(daemon_state, &definitions).await?;
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
     let mut notes = Vec::new();
     if let Err(error) = put_with_notes(daemon_state, &before, definitions, &mut notes).await {
@@ -62,7 +63,7 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
             take_back(daemon_state, note).await;
         }
         stored?;
-        put_back(daemon_state).await;
+        put_back(daemon_state, undefined).await;
         return Err(error);
     }
     let known = client.all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
@@ -233,12 +234,64 @@ fn note_waiting(daemon_state: &DaemonState, queue: &str, so: &str) {
     daemon_state.reload_problem.store(Arc::new(Some(all)));
 }
 
-/// Puts the definitions from before in force again, after others were refused of which some already are. A daemon that begins has
-/// none.
-async fn put_back(daemon_state: &DaemonState) {
+/// A queue that has no definition in force, as it is before it has one.
+struct UndefinedQueue {
+    name: QueueName,
+    options: QueueOptions,
+    subscription: Option<SubscriptionDefinition>,
+}
+
+/// The stored queues that these definitions would be the first for.
+async fn undefined(
+    daemon_state: &DaemonState,
+    definitions: &Definitions,
+) -> Result<Vec<UndefinedQueue>, DaemonError> {
+    let (client, before) = (daemon_state.intake.client(), daemon_state.definitions.load_full());
+    let mut undefined = Vec::new();
+    for definition in definitions.iter() {
+        // A daemon that begins puts nothing back.
+        if begins(daemon_state) || before.get(&definition.name).is_some() {
+            continue;
+        }
+        let Some(view) = look(client, definition).await? else { continue };
+        let mut subscription = definition.subscription.clone();
+        if let Some(subscription) = &mut subscription {
+            let topic = client.topic(&subscription.topic).map_err(Error::from)?;
+            let topic = topic.view().await.map_err(QueueError::from).map_err(Error::from)?;
+            let known = topic.into_iter().flat_map(|topic| topic.subscriptions);
+            let Some(known) = known.into_iter().find(|known| known.queue == view.name) else { continue };
+            subscription.rules = known.rules;
+        }
+        undefined.push(UndefinedQueue { name: view.name, options: view.options, subscription });
+    }
+    Ok(undefined)
+}
+
+impl UndefinedQueue {
+    /// Gives it back what it had.
+    async fn put_back(self, client: &Client) -> Result<(), DaemonError> {
+        match &self.subscription {
+            Some(subscription) => put_subscription(client, subscription, self.options).await,
+            None => {
+                client.put_queue(&self.name, self.options).await.map_err(Error::from)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Puts the definitions from before in force again, after others were refused of which some already are, and gives queues that had none
+/// what they had. A daemon that begins has none.
+async fn put_back(daemon_state: &DaemonState, undefined: Vec<UndefinedQueue>) {
     let (before, loaded_at) = (daemon_state.definitions.load_full(), daemon_state.loaded_at.load_full());
     if begins(daemon_state) {
         return;
+    }
+    for queue in undefined {
+        let name = queue.name.clone();
+        if let Err(error) = queue.put_back(daemon_state.intake.client()).await {
+            tracing::error!(queue = %name, %error, "a queue has options of a definition that was refused: give it its own again");
+        }
     }
     if let Err(error) = put_in_force(daemon_state, Definitions::clone(&before)).await {
         tracing::error!(%error, "failed to put the definitions from before in force again; the next reload tries it");

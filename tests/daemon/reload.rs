@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
@@ -277,6 +278,28 @@ fn an_order_cannot_change_while_messages_are_stored() {
     let definitions = daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
     let why = definitions["reload_problem"].as_str().unwrap();
     assert!(why.contains("order cannot change while it stores a message"), "{why}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn a_reload_that_is_refused_leaves_the_options_of_queues_without_a_definition() {
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "order = \"position\"\n[[handler]]\nexec = [\"true\"]\n");
+    let daemon = fixture.start();
+    daemon.send("orders", r#"{"workflow_id":"w","position":1,"body":{}}"#);
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
+    daemon.json("PUT", "/v1/queues/api", &json!({"delivery": {"lock": "5min"}}));
+    let options = || daemon.json("GET", "/v1/queues/api", &Value::Null)["options"].clone();
+    let before = options();
+    // This first: alone it is refused, too.
+    fixture.write("orders.toml", "order = \"arrival\"\n");
+    fixture.write("api.toml", "");
+    let (status, why) = daemon.ask("POST", "/v1/definitions/reload", &[], b"");
+    assert!(status == 409 && why.contains("cannot change while it remembers workflows"), "{status} {why}");
+    assert_eq!(options(), before);
+    fixture.write("orders.toml", "order = \"position\"\n");
+    assert_eq!(daemon.ask("POST", "/v1/definitions/reload", &[], b"").0, 200);
+    assert_ne!(options(), before, "a definition is the whole of a queue's options");
     assert_eq!(daemon.stop(), Some(0));
 }
 
