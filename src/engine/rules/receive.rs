@@ -249,7 +249,8 @@ impl OpenWorkflow {
                 self.expire(step, sequence, &message)?;
                 continue;
             }
-            if message.is_suspect() && !run.is_empty() {
+            // What is out already may stand before one that has just expired, where this look did not pass it.
+            if message.is_suspect() && step.locks.get(token).is_some_and(|lock| !lock.out.is_empty()) {
                 break;
             }
             // Of a run it is known before; the holder of a whole workflow is served again when there is room.

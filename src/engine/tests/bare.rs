@@ -9,6 +9,7 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::ClockInstants;
@@ -16,9 +17,12 @@ use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::MutableRecords;
@@ -176,6 +180,44 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
     };
     assert_eq!(fetch(&sequences, 3), Err(ReceiveRefusal::TooManyLocks(limits::LOCKS_MAX - 1)));
     assert_eq!(fetch(&sequences[..1], 4), Ok(1), "one lock is left");
+}
+
+#[test]
+fn a_suspect_behind_what_has_just_expired_waits_for_what_its_holder_has_out() {
+    let mut bare = Bare::new(QueueOptions { lock: Duration::from_secs(3_600), ..QueueOptions::default() });
+    let second = NewMessage { time_to_live: Some(Duration::from_secs(1)), ..message(1) };
+    let messages = vec![message(1), second, message(1)];
+    let sent = match bare.apply(Command::Send(verbs::Send { queue: queue(), messages })) {
+        Reply::Send(sent) => sent.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let numbers: Vec<SequenceNumber> = sent.iter().filter_map(Receipt::sequence_number).collect();
+    let of_queue = bare.rows(|rows| rows.queue_named(&queue()).unwrap().unwrap().id);
+    let last = MessageKey { queue: of_queue, sequence: numbers[2] };
+    bare.rows(|rows| {
+        let mut suspect = MessageRecord::clone(&rows.message(last).unwrap().unwrap());
+        suspect.rare.suspicion = Suspicion::Counted;
+        rows.write(Change::Message(last, Some(Arc::new(suspect)))).unwrap();
+    });
+    let token = LockToken::new(1, [1; 12]);
+    let accept = verbs::AcceptWorkflow { queue: queue(), workflow: Some(workflow(1)), token };
+    bare.apply(Command::AcceptWorkflow(accept));
+    let mut receive = |bare: &mut Bare| {
+        let receive = verbs::ReceiveFromWorkflow { queue: queue(), token, max: 1 };
+        match bare.apply(Command::ReceiveFromWorkflow(receive)) {
+            Reply::Receive(handed) => {
+                handed.unwrap().iter().map(|handed| handed.sequence).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(receive(&mut bare), numbers[..1]);
+    // Nobody has reminded of its end yet, as when too much is due at once.
+    bare.now += Duration::from_secs(1);
+    assert_eq!(receive(&mut bare), []);
+    let first = DeliveryRef { token, sequence: numbers[0], delivery_count: 1 };
+    bare.apply(Command::CompleteAll(verbs::CompleteAll { queue: queue(), deliveries: vec![first] }));
+    assert_eq!(receive(&mut bare), numbers[2..]);
 }
 
 #[test]
