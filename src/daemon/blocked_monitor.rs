@@ -39,21 +39,29 @@ pub(crate) fn stop_cause(view: &WorkflowView) -> Option<BlockedCause> {
     }
 }
 
+/// What a trouble is about: it is over exactly when that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TroubleSubject {
+    /// That this message is at the head.
+    Head(SequenceNumber),
+    /// The gap that is there since then.
+    Gap(Timestamp),
+    /// That it is held, and for no message.
+    Hold,
+}
+
 /// A workflow in trouble.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockedWorkflow {
+    pub(crate) about: TroubleSubject,
     pub(crate) cause: BlockedCause,
     pub(crate) since: Timestamp,
     pub(crate) waiting: u64,
     pub(crate) reason: String,
-    /// The message it is about, if it is about one: the trouble is over when another is at the head.
-    pub(crate) head: Option<SequenceNumber>,
     /// How old it was when it was noted; since then its age goes by a clock that nobody sets.
     pub(crate) age_noted: Duration,
     /// When it was noted, in the clock's elapsed time.
     pub(crate) noted_at: Duration,
-    /// Since when the gap is there that it is about, if it is about one.
-    pub(crate) gap: Option<Timestamp>,
     /// Whether a notification was sent.
     pub(crate) is_reported: bool,
 }
@@ -74,16 +82,15 @@ impl Moment {
 
 impl BlockedWorkflow {
     /// One of which only this is known.
-    fn noted(cause: BlockedCause, since: Timestamp, now: Moment) -> BlockedWorkflow {
+    fn noted(about: TroubleSubject, cause: BlockedCause, since: Timestamp, now: Moment) -> BlockedWorkflow {
         BlockedWorkflow {
+            about,
             cause,
             since,
             waiting: 0,
             reason: String::new(),
-            head: None,
             age_noted: now.wall.since(since),
             noted_at: now.elapsed,
-            gap: None,
             is_reported: false,
         }
     }
@@ -93,16 +100,19 @@ impl BlockedWorkflow {
         self.age_noted + elapsed.saturating_sub(self.noted_at)
     }
 
-    /// Takes over what was seen of the workflow. If that is another trouble, the former one is over, and returned.
-    fn update(&mut self, seen: BlockedWorkflow) -> Option<BlockedWorkflow> {
-        let (head, gap) = (seen.head.or(self.head), seen.gap.or(self.gap));
-        if self.head.is_some_and(|before| head != Some(before))
-            || self.gap.is_some_and(|before| gap != Some(before))
-        {
-            return Some(std::mem::replace(self, seen));
+    /// Takes over what an event says of the workflow. If the former trouble is over by that, it is returned; where the event leaves
+    /// that open, the next look decides.
+    fn hear(&mut self, heard: BlockedWorkflow) -> Option<BlockedWorkflow> {
+        match (self.about, heard.about) {
+            (before, after) if before == after => {
+                (self.cause, self.reason) = (heard.cause, heard.reason);
+                None
+            }
+            // An event of a gap says that nothing is left before it.
+            (TroubleSubject::Head(_), TroubleSubject::Head(_) | TroubleSubject::Gap(_))
+            | (TroubleSubject::Gap(_), TroubleSubject::Gap(_)) => Some(std::mem::replace(self, heard)),
+            _ => None,
         }
-        (self.cause, self.reason, self.head, self.gap) = (seen.cause, seen.reason, head, gap);
-        None
     }
 }
 
@@ -140,31 +150,38 @@ impl BlockedMonitor {
     /// Notes what an event says of a workflow.
     pub(crate) fn note(&self, event: &Event, now: Moment) {
         let Some(workflow) = event.workflow.clone() else { return };
-        let (cause, since, reason, head) = match &event.kind {
-            EventKind::Blocked { reason, .. } => {
-                (BlockedCause::Retry, event.at, reason.clone(), event.sequence_number)
+        let (about, cause, since, reason) = match (&event.kind, event.sequence_number) {
+            (EventKind::Blocked { reason, .. }, Some(head)) => {
+                (TroubleSubject::Head(head), BlockedCause::Retry, event.at, reason.clone())
             }
-            EventKind::Held { reason, cause } => {
-                (BlockedCause::Held, event.at, reason.clone(), held_for(cause))
+            (EventKind::Held { reason, cause }, _) => {
+                (held_about(cause), BlockedCause::Held, event.at, reason.clone())
             }
-            EventKind::Gap { since } => {
-                (BlockedCause::Gap, *since, "a predecessor is missing".to_owned(), None)
+            (EventKind::Gap { since }, _) => {
+                let reason = "a predecessor is missing".to_owned();
+                (TroubleSubject::Gap(*since), BlockedCause::Gap, *since, reason)
             }
             _ => return,
         };
-        let gap = (cause == BlockedCause::Gap).then_some(since);
-        let trouble = BlockedWorkflow { reason, head, gap, ..BlockedWorkflow::noted(cause, since, now) };
-        self.put((event.queue.clone(), workflow), trouble, event.at);
+        let trouble = BlockedWorkflow { reason, ..BlockedWorkflow::noted(about, cause, since, now) };
+        self.put((event.queue.clone(), workflow), trouble, event.at, BlockedWorkflow::hear);
     }
 
-    fn put(&self, place: BlockedKey, seen: BlockedWorkflow, now: Timestamp) {
+    /// Notes a trouble of a workflow; what it means for one that is known to be in trouble, `judge` says.
+    fn put(
+        &self,
+        place: BlockedKey,
+        seen: BlockedWorkflow,
+        now: Timestamp,
+        judge: impl FnOnce(&mut BlockedWorkflow, BlockedWorkflow) -> Option<BlockedWorkflow>,
+    ) {
         let mut known = self.known.lock();
         if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
             self.has_overlooked.store(true, Ordering::Relaxed);
             return;
         }
         let before = match known.entry(place.clone()) {
-            Entry::Occupied(mut trouble) => trouble.get_mut().update(seen),
+            Entry::Occupied(mut trouble) => judge(trouble.get_mut(), seen),
             Entry::Vacant(free) => {
                 free.insert(seen);
                 None
@@ -209,9 +226,10 @@ impl BlockedMonitor {
                 after = last.workflow_id.clone();
                 for workflow in &page {
                     if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow)) {
-                        let since = since(workflow).unwrap_or(now.wall);
-                        let trouble = trouble(workflow, cause, since, now);
-                        self.put((view.name.clone(), id.clone()), trouble, now.wall);
+                        let (place, trouble) =
+                            ((view.name.clone(), id.clone()), trouble(workflow, cause, now));
+                        // Whether a trouble that is known is over, the look at it says.
+                        self.put(place, trouble, now.wall, |_, _| None);
                     }
                 }
                 if after.is_none() {
@@ -237,44 +255,56 @@ impl BlockedMonitor {
     ) -> Result<(), QueueError> {
         // Another node looks after those from now on.
         self.known.lock().retain(|(queue, workflow), _| membership.has(queue, workflow));
-        let places: Vec<BlockedKey> = self.known.lock().keys().cloned().collect();
-        for (queue, workflow) in places {
-            if !membership.answers_for(&queue, &workflow) {
+        let places: Vec<(BlockedKey, TroubleSubject)> =
+            self.known.lock().iter().map(|(place, trouble)| (place.clone(), trouble.about)).collect();
+        for (place, about) in places {
+            let (queue, workflow) = &place;
+            if !membership.answers_for(queue, workflow) {
                 continue;
             }
             let handle = client.queue(queue.as_str())?.workflow(workflow.as_str())?;
-            let seen = match handle.view().await {
-                Ok(seen) => seen,
+            let view = match handle.view().await {
+                Ok(view) => view,
                 // The queue is gone, and its troubles with it.
                 Err(QueueError::Refused(_)) => None,
                 Err(error) => return Err(error),
             };
-            let still = seen.as_ref().and_then(|view| Some((stop_cause(view)?, view)));
-            // It may fail again, and the trouble is then as old as it was.
-            let tried = match seen.as_ref().is_some_and(is_trying) {
+            let is_asked_for =
+                matches!(about, TroubleSubject::Head(_)) && view.as_ref().is_some_and(hides_head);
+            let first = match is_asked_for {
                 true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
                 false => None,
             };
-            let mut known = self.known.lock();
-            let place = (queue, workflow);
-            match (still, known.get_mut(&place)) {
-                (Some((cause, view)), Some(known_trouble)) => {
-                    // Of a message that fails nobody knows since when; a gap may be older, and is no part of that.
-                    let since = if cause == BlockedCause::Retry { None } else { since(view) };
-                    let before = known_trouble.update(trouble(view, cause, since.unwrap_or(now.wall), now));
-                    known_trouble.waiting = view.messages;
-                    drop(known);
-                    self.note_recovery(place, before, now.wall);
-                }
-                (None, Some(trouble)) if tried.is_none() || tried != trouble.head => {
-                    let trouble = known.remove(&place);
-                    drop(known);
-                    self.note_recovery(place, trouble, now.wall);
-                }
-                _ => {}
-            }
+            let before = self.judge(&place, about, (view.as_ref(), first), now);
+            self.note_recovery(place, before, now.wall);
         }
         Ok(())
+    }
+
+    /// Takes over what was seen of a workflow in trouble, with the first message in its line where that was asked for. A trouble
+    /// that is over is returned.
+    fn judge(
+        &self,
+        place: &BlockedKey,
+        about: TroubleSubject,
+        (view, first): (Option<&WorkflowView>, Option<SequenceNumber>),
+        now: Moment,
+    ) -> Option<BlockedWorkflow> {
+        let mut known = self.known.lock();
+        // What an event has said in the meantime is newer.
+        let former = known.get_mut(place).filter(|former| former.about == about)?;
+        let Some(view) = view else { return known.remove(place) };
+        let stays = is_there(about, view, first);
+        match stop_cause(view) {
+            // It may fail again, and the trouble is then as old as it was.
+            _ if stays && first.is_some() && is_trying(view) => former.waiting = view.messages,
+            Some(cause) if stays => {
+                (former.cause, former.reason, former.waiting) = (cause, reason(view), view.messages);
+            }
+            Some(cause) => return Some(std::mem::replace(former, trouble(view, cause, now))),
+            None => return known.remove(place),
+        }
+        None
     }
 
     fn note_recovery(&self, (queue, workflow): BlockedKey, trouble: Option<BlockedWorkflow>, at: Timestamp) {
@@ -334,11 +364,19 @@ impl BlockedMonitor {
     }
 }
 
-/// The trouble of a workflow that does not go on.
-fn trouble(view: &WorkflowView, cause: BlockedCause, since: Timestamp, now: Moment) -> BlockedWorkflow {
-    let gap = view.gap.as_ref().map(|gap| gap.since).filter(|_| cause == BlockedCause::Gap);
-    let (reason, head) = (reason(view), head(view));
-    BlockedWorkflow { reason, head, gap, ..BlockedWorkflow::noted(cause, since, now) }
+/// The trouble of a workflow that does not go on, if it begins now.
+fn trouble(view: &WorkflowView, cause: BlockedCause, now: Moment) -> BlockedWorkflow {
+    let about_gap = || view.gap.as_ref().map_or(TroubleSubject::Hold, |gap| TroubleSubject::Gap(gap.since));
+    let (about, since) = match &view.status {
+        WorkflowStatus::Held(hold) if hold.cause == HoldCause::Gap => (about_gap(), Some(hold.since)),
+        WorkflowStatus::Held(hold) => (held_about(&hold.cause), Some(hold.since)),
+        // Of a message that fails nobody knows since when; a gap may be older, and is no part of that.
+        WorkflowStatus::Blocked { sequence_number, .. } => (TroubleSubject::Head(*sequence_number), None),
+        _ => (about_gap(), view.gap.as_ref().map(|gap| gap.since)),
+    };
+    let (reason, waiting) = (reason(view), view.messages);
+    let noted = BlockedWorkflow::noted(about, cause, since.unwrap_or(now.wall), now);
+    BlockedWorkflow { reason, waiting, ..noted }
 }
 
 /// Whether its head is being tried.
@@ -346,26 +384,35 @@ fn is_trying(view: &WorkflowView) -> bool {
     matches!(view.status, WorkflowStatus::Locked { .. } | WorkflowStatus::Ready)
 }
 
-/// The message at the head of a workflow that does not go on, if it does not because of that.
-fn head(view: &WorkflowView) -> Option<SequenceNumber> {
-    match &view.status {
-        WorkflowStatus::Held(hold) => held_for(&hold.cause),
-        WorkflowStatus::Blocked { sequence_number, .. } => Some(*sequence_number),
-        _ => None,
+/// Whether a message that failed may be at its head without being named.
+fn hides_head(view: &WorkflowView) -> bool {
+    is_trying(view) || matches!(view.status, WorkflowStatus::Held(_))
+}
+
+/// Whether what a trouble is about is still there, with the first message in line where the view hides it.
+fn is_there(about: TroubleSubject, view: &WorkflowView, first: Option<SequenceNumber>) -> bool {
+    match about {
+        TroubleSubject::Head(number) => match &view.status {
+            WorkflowStatus::Blocked { sequence_number, .. } => *sequence_number == number,
+            _ => first == Some(number) || view.holds.iter().any(|hold| is_held_for(&hold.cause, number)),
+        },
+        TroubleSubject::Gap(since) => view.gap.as_ref().is_some_and(|gap| gap.since == since),
+        TroubleSubject::Hold => matches!(view.status, WorkflowStatus::Held(_)),
     }
 }
 
-fn held_for(cause: &HoldCause) -> Option<SequenceNumber> {
+/// Whether a workflow stands still for this message, be it that others are held because it is no longer there.
+fn is_held_for(cause: &HoldCause, number: SequenceNumber) -> bool {
     match cause {
-        HoldCause::Exhausted(number) => Some(*number),
-        _ => None,
+        HoldCause::Exhausted(of) | HoldCause::Predecessor(of) | HoldCause::Quarantine(of) => *of == number,
+        HoldCause::Operator | HoldCause::Gap | HoldCause::Redriving => false,
     }
 }
 
-fn since(view: &WorkflowView) -> Option<Timestamp> {
-    match &view.status {
-        WorkflowStatus::Held(hold) => Some(hold.since),
-        _ => view.gap.as_ref().map(|gap| gap.since),
+fn held_about(cause: &HoldCause) -> TroubleSubject {
+    match cause {
+        HoldCause::Exhausted(number) => TroubleSubject::Head(*number),
+        _ => TroubleSubject::Hold,
     }
 }
 

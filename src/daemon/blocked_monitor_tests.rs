@@ -9,8 +9,16 @@ use crate::daemon::blocked_monitor::BlockedMonitor;
 use crate::daemon::blocked_monitor::Moment;
 use crate::daemon::membership::Membership;
 use crate::engine::Abandon;
+use crate::engine::Delivery;
+use crate::engine::Engine;
+use crate::engine::Event;
+use crate::engine::EventKind;
+use crate::engine::Events;
+use crate::engine::Queue;
 use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::message::Message;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::QueueOptions;
 use crate::testing::ManualClock;
 
@@ -49,6 +57,182 @@ async fn what_a_consumer_set_aside_is_no_trouble_whatever_was_before_and_waits_b
 fn notices(monitor: &BlockedMonitor, elapsed: Duration) -> (Vec<Timestamp>, usize) {
     let unreported = monitor.take_unreported(&QueueName::new("orders").unwrap(), Duration::ZERO, elapsed);
     (unreported.into_iter().map(|(_, trouble)| trouble.since).collect(), monitor.take_recovered().len())
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A workflow, and what is known of its troubles: by events or by walks, and by looks.
+struct LookedAtWorkflow {
+    engine: Engine,
+    clock: ManualClock,
+    queue: Queue,
+    /// `None` if its troubles are found by walks only.
+    events: Option<Events>,
+    monitor: BlockedMonitor,
+}
+
+impl LookedAtWorkflow {
+    async fn new(options: QueueOptions, by_event: bool) -> LookedAtWorkflow {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let queue = engine.client().create_queue("orders", options).await.unwrap();
+        let events = by_event.then(|| engine.client().events());
+        LookedAtWorkflow { engine, clock, queue, events, monitor: BlockedMonitor::default() }
+    }
+
+    async fn send(&self, position: u64) {
+        self.queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
+    }
+
+    async fn receive(&self) -> Delivery {
+        self.queue.receive(Duration::ZERO).await.unwrap().expect("it is ready")
+    }
+
+    /// Lets its next message fail, which is tried again in a minute.
+    async fn fail(&self) {
+        self.receive().await.abandon_with(Abandon::after(MINUTE)).await.unwrap();
+    }
+
+    async fn look(&mut self) -> (Vec<Timestamp>, usize) {
+        let (client, here) = (self.engine.client(), Membership::default());
+        match &mut self.events {
+            Some(events) => std::iter::from_fn(|| events.try_next())
+                .for_each(|event| self.monitor.note(&event, Moment::of(client))),
+            None => self.monitor.walk(client, &here, Moment::of(client)).await.unwrap(),
+        }
+        self.monitor.look_again(client, &here, Moment::of(client)).await.unwrap();
+        notices(&self.monitor, client.elapsed())
+    }
+
+    fn age(&self) -> Duration {
+        self.monitor.count(self.engine.client().elapsed()).age_max
+    }
+}
+
+#[tokio::test]
+async fn a_gap_behind_a_message_that_failed_is_another_trouble() {
+    for by_event in [false, true] {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
+        let began = workflow.clock.now();
+        workflow.send(1).await;
+        workflow.fail().await;
+        assert_eq!(workflow.look().await, (vec![began], 0));
+        workflow.clock.advance(MINUTE);
+        workflow.send(3).await;
+        assert_eq!(workflow.look().await, (vec![], 0), "it is still the message");
+        workflow.receive().await.complete().await.unwrap();
+        assert_eq!(workflow.look().await, (vec![began + MINUTE], 1));
+        assert_eq!(workflow.age(), Duration::ZERO);
+    }
+}
+
+#[tokio::test]
+async fn an_event_of_a_gap_ends_the_trouble_of_the_message_before_it() {
+    let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), true).await;
+    let began = workflow.clock.now();
+    workflow.send(1).await;
+    workflow.fail().await;
+    assert_eq!(workflow.look().await, (vec![began], 0));
+    let (queue, order) = (workflow.queue.name().clone(), WorkflowId::new("order-17").unwrap());
+    let (at, kind) = (began + HOUR, EventKind::Gap { since: began + MINUTE });
+    let event = Event { at, queue, workflow: Some(order), sequence_number: None, kind };
+    let client = workflow.engine.client();
+    workflow.monitor.note(&event, Moment::of(client));
+    assert_eq!(notices(&workflow.monitor, client.elapsed()), (vec![began + MINUTE], 1));
+}
+
+#[tokio::test]
+async fn a_message_that_fills_a_gap_and_fails_at_once_is_another_trouble() {
+    for by_event in [false, true] {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
+        let began = workflow.clock.now();
+        workflow.send(2).await;
+        // No event says of a gap before its wait is over.
+        let client = workflow.engine.client();
+        workflow.monitor.walk(client, &Membership::default(), Moment::of(client)).await.unwrap();
+        assert_eq!(workflow.look().await, (vec![began], 0));
+        workflow.clock.advance(MINUTE);
+        workflow.send(1).await;
+        workflow.fail().await;
+        assert_eq!(workflow.look().await, (vec![began + MINUTE], 1));
+    }
+}
+
+#[tokio::test]
+async fn a_gap_is_one_trouble_whatever_fails_before_it() {
+    for by_event in [false, true] {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
+        let began = workflow.clock.now();
+        for position in [1, 3] {
+            workflow.send(position).await;
+        }
+        let client = workflow.engine.client();
+        workflow.monitor.walk(client, &Membership::default(), Moment::of(client)).await.unwrap();
+        assert_eq!(workflow.look().await, (vec![began], 0));
+        workflow.fail().await;
+        assert_eq!(workflow.look().await, (vec![], 0), "a message fails before it");
+        workflow.clock.advance(MINUTE);
+        workflow.receive().await.complete().await.unwrap();
+        assert_eq!(workflow.look().await, (vec![], 0), "that message is done");
+        assert_eq!(workflow.age(), MINUTE);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_fails_is_one_trouble_whatever_gaps_come_and_go_behind_it() {
+    for by_event in [false, true] {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
+        let began = workflow.clock.now();
+        workflow.send(1).await;
+        workflow.fail().await;
+        assert_eq!(workflow.look().await, (vec![began], 0));
+        workflow.send(3).await;
+        workflow.clock.advance(MINUTE);
+        let mut delivery = workflow.receive().await;
+        assert_eq!(workflow.look().await, (vec![], 0), "it is tried, and a gap is behind it");
+        for position in [2, 5] {
+            workflow.send(position).await;
+        }
+        assert_eq!(workflow.look().await, (vec![], 0), "another gap is behind it");
+        delivery.abandon_with(Abandon::after(MINUTE)).await.unwrap();
+        assert_eq!(workflow.look().await, (vec![], 0), "it has failed again");
+        assert_eq!(workflow.age(), MINUTE);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_fails_at_once_after_a_hold_is_another_trouble() {
+    for by_event in [false, true] {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
+        let began = workflow.clock.now();
+        workflow.send(1).await;
+        let order = workflow.queue.workflow("order-17").unwrap();
+        order.hold("why").await.unwrap();
+        assert_eq!(workflow.look().await, (vec![began], 0));
+        workflow.clock.advance(MINUTE);
+        order.resume().await.unwrap();
+        workflow.fail().await;
+        assert_eq!(workflow.look().await, (vec![began + MINUTE], 1));
+    }
+}
+
+#[tokio::test]
+async fn a_workflow_that_is_held_for_the_message_that_failed_has_not_recovered() {
+    for exhausted in [ExhaustedPolicy::Hold, ExhaustedPolicy::Quarantine] {
+        for by_event in [false, true] {
+            let options = QueueOptions::by_position().delivery_count_max(2).exhausted(exhausted);
+            let mut workflow = LookedAtWorkflow::new(options, by_event).await;
+            let began = workflow.clock.now();
+            for position in [1, 2] {
+                workflow.send(position).await;
+            }
+            workflow.fail().await;
+            assert_eq!(workflow.look().await, (vec![began], 0));
+            workflow.clock.advance(MINUTE);
+            workflow.fail().await;
+            assert_eq!(workflow.look().await, (vec![], 0), "{exhausted:?}");
+            assert_eq!(causes(&workflow.monitor), [BlockedCause::Held]);
+        }
+    }
 }
 
 #[tokio::test]
