@@ -451,7 +451,7 @@ pub const BLOCKED_MONITOR_INTERVAL: Duration = Duration::from_secs(5);
 /// Notifications of a queue that are sent at once: each may be a process, and many workflows get into trouble together.
 pub const NOTICES_AT_ONCE: usize = 16;
 
-/// Workflows in trouble that are known; beyond it, an operator has enough to do.
+/// Workflows in trouble that are known, and recoveries that are kept until they are told; beyond it, an operator has enough to do.
 pub const TROUBLES_KNOWN: usize = 10_000;
 
 /// Workflows that may stand still of which the engine keeps the IDs, about 20 MB; beyond it they are found by looking at all,

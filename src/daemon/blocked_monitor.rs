@@ -4,6 +4,7 @@
 //! Workflows that were in trouble before the daemon started are found by one walk through all of them.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -50,6 +51,15 @@ pub(crate) enum TroubleSubject {
     Hold,
 }
 
+/// How far the notice of a trouble is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoticeState {
+    Unsent,
+    /// It may have arrived, and may yet fail.
+    Sending,
+    Delivered,
+}
+
 /// A workflow in trouble.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockedWorkflow {
@@ -62,8 +72,7 @@ pub(crate) struct BlockedWorkflow {
     pub(crate) age_noted: Duration,
     /// When it was noted, in the clock's elapsed time.
     pub(crate) noted_at: Duration,
-    /// Whether a notification was sent.
-    pub(crate) is_reported: bool,
+    pub(crate) notice: NoticeState,
 }
 
 /// A moment: by the wall clock as far as the engine believes it, and by the clock that nobody sets.
@@ -91,7 +100,7 @@ impl BlockedWorkflow {
             reason: String::new(),
             age_noted: now.wall.since(since),
             noted_at: now.elapsed,
-            is_reported: false,
+            notice: NoticeState::Unsent,
         }
     }
 
@@ -126,7 +135,7 @@ pub(crate) struct BlockedCounts {
 
 type BlockedKey = (QueueName, WorkflowId);
 
-/// A workflow that is out of the trouble that was notified.
+/// A workflow that is out of a trouble of which a notice was sent, or is being sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovery {
     pub(crate) queue: QueueName,
@@ -136,11 +145,18 @@ pub(crate) struct Recovery {
     pub(crate) at: Timestamp,
 }
 
+impl Recovery {
+    /// Whether the notice of the trouble itself is still being sent.
+    fn is_early(&self) -> bool {
+        self.trouble.notice == NoticeState::Sending
+    }
+}
+
 /// The workflows in trouble.
 #[derive(Default)]
 pub(crate) struct BlockedMonitor {
     known: Mutex<BTreeMap<BlockedKey, BlockedWorkflow>>,
-    /// Those out of it, of which no notification was sent yet.
+    /// Those out of it, of which no notification was sent yet. Locked after `known`, if both are.
     recovered: Mutex<Vec<Recovery>>,
     /// Whether one was not noted, because there were too many.
     has_overlooked: AtomicBool,
@@ -187,8 +203,7 @@ impl BlockedMonitor {
                 None
             }
         };
-        drop(known);
-        self.note_recovery(place, before, now);
+        self.note_recovery(&place, before, now);
     }
 
     /// Whether some were not noted and there is room for them by now: a walk finds them.
@@ -275,47 +290,55 @@ impl BlockedMonitor {
                 true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
                 false => None,
             };
-            let before = self.judge(&place, about, (view.as_ref(), first), now);
-            self.note_recovery(place, before, now.wall);
+            self.judge(&place, about, (view.as_ref(), first), now);
         }
         Ok(())
     }
 
-    /// Takes over what was seen of a workflow in trouble, with the first message in its line where that was asked for. A trouble
-    /// that is over is returned.
+    /// Takes over what was seen of a workflow in trouble, with the first message in its line where that was asked for.
     fn judge(
         &self,
         place: &BlockedKey,
         about: TroubleSubject,
         (view, first): (Option<&WorkflowView>, Option<SequenceNumber>),
         now: Moment,
-    ) -> Option<BlockedWorkflow> {
+    ) {
         let mut known = self.known.lock();
         // What an event has said in the meantime is newer.
-        let former = known.get_mut(place).filter(|former| former.about == about)?;
-        let Some(view) = view else { return known.remove(place) };
-        let stays = is_there(about, view, first);
-        match stop_cause(view) {
+        let Some(former) = known.get_mut(place).filter(|former| former.about == about) else { return };
+        let seen = view.map(|view| (view, stop_cause(view)));
+        let stays = view.is_some_and(|view| is_there(about, view, first));
+        let over = match seen {
             // It may fail again, and the trouble is then as old as it was.
-            _ if stays && first.is_some() && is_trying(view) => former.waiting = view.messages,
-            Some(cause) if stays => {
-                (former.cause, former.reason, former.waiting) = (cause, reason(view), view.messages);
+            Some((view, _)) if stays && first.is_some() && is_trying(view) => {
+                former.waiting = view.messages;
+                None
             }
-            Some(cause) => return Some(std::mem::replace(former, trouble(view, cause, now))),
-            None => return known.remove(place),
-        }
-        None
+            Some((view, Some(cause))) if stays => {
+                (former.cause, former.reason, former.waiting) = (cause, reason(view), view.messages);
+                None
+            }
+            Some((view, Some(cause))) => Some(std::mem::replace(former, trouble(view, cause, now))),
+            Some((_, None)) | None => known.remove(place),
+        };
+        self.note_recovery(place, over, now.wall);
     }
 
-    fn note_recovery(&self, (queue, workflow): BlockedKey, trouble: Option<BlockedWorkflow>, at: Timestamp) {
-        if let Some(trouble) = trouble.filter(|trouble| trouble.is_reported) {
+    /// Has to be told with `known` locked: the notice of the trouble may end at any moment, and is then looked for there or here.
+    fn note_recovery(&self, (queue, workflow): &BlockedKey, over: Option<BlockedWorkflow>, at: Timestamp) {
+        if let Some(trouble) = over.filter(|trouble| trouble.notice != NoticeState::Unsent) {
+            let (queue, workflow) = (queue.clone(), workflow.clone());
             self.put_recovery(Recovery { queue, workflow, trouble, at });
         }
     }
 
-    /// The workflows that are out of the trouble that was notified; they count as notified from now on.
+    /// The workflows that are out of the trouble whose notice has arrived; they count as notified from now on.
     pub(crate) fn take_recovered(&self) -> Vec<Recovery> {
-        std::mem::take(&mut *self.recovered.lock())
+        let mut recovered = self.recovered.lock();
+        let (ready, kept): (Vec<Recovery>, Vec<Recovery>) =
+            std::mem::take(&mut *recovered).into_iter().partition(|recovery| !recovery.is_early());
+        *recovered = kept;
+        ready
     }
 
     /// Keeps a recovery until it is notified, or too many are kept.
@@ -326,8 +349,9 @@ impl BlockedMonitor {
         }
     }
 
-    /// The workflows of a queue that have been in trouble for longer than `time_limit` when the clock has run for `elapsed`, and were
-    /// not reported; they count as reported from then on.
+    /// The workflows of a queue that have been in trouble for longer than `time_limit` when the clock has run for `elapsed`, and whose
+    /// notice is to be sent now: how that ends is to be said with `end_notice`. One whose former trouble is still being notified comes
+    /// after that, so that no more notices are under way than workflows are in trouble.
     pub(crate) fn take_unreported(
         &self,
         queue: &QueueName,
@@ -335,20 +359,48 @@ impl BlockedMonitor {
         elapsed: Duration,
     ) -> Vec<(WorkflowId, BlockedWorkflow)> {
         let mut known = self.known.lock();
+        let early: BTreeSet<WorkflowId> = {
+            let recovered = self.recovered.lock();
+            let early = recovered.iter().filter(|recovery| recovery.queue == *queue && recovery.is_early());
+            early.map(|recovery| recovery.workflow.clone()).collect()
+        };
         let mut unreported = Vec::new();
         for ((_, workflow), trouble) in known.iter_mut().filter(|((of, _), _)| of == queue) {
-            if !trouble.is_reported && trouble.age(elapsed) >= time_limit {
-                trouble.is_reported = true;
+            let is_due = trouble.notice == NoticeState::Unsent && trouble.age(elapsed) >= time_limit;
+            if is_due && !early.contains(workflow) {
+                trouble.notice = NoticeState::Sending;
                 unreported.push((workflow.clone(), trouble.clone()));
             }
         }
         unreported
     }
 
-    /// Takes back that a notification was sent, because it failed.
-    pub(crate) fn put_back(&self, queue: &QueueName, workflow: &WorkflowId) {
-        if let Some(trouble) = self.known.lock().get_mut(&(queue.clone(), workflow.clone())) {
-            trouble.is_reported = false;
+    /// Notes how the sending of a notice has ended, of the trouble that is there since then. If it has failed, it is sent again, and
+    /// of a trouble that is over by now nothing more is told.
+    pub(crate) fn end_notice(
+        &self,
+        queue: &QueueName,
+        workflow: &WorkflowId,
+        since: Timestamp,
+        has_arrived: bool,
+    ) {
+        let is_it =
+            |trouble: &BlockedWorkflow| trouble.since == since && trouble.notice == NoticeState::Sending;
+        let mut known = self.known.lock();
+        let place = (queue.clone(), workflow.clone());
+        if let Some(trouble) = known.get_mut(&place).filter(|trouble| is_it(trouble)) {
+            trouble.notice = if has_arrived { NoticeState::Delivered } else { NoticeState::Unsent };
+            return;
+        }
+        let mut recovered = self.recovered.lock();
+        let is_its = |recovery: &Recovery| {
+            recovery.queue == *queue && recovery.workflow == *workflow && is_it(&recovery.trouble)
+        };
+        if let Some(index) = recovered.iter().position(is_its) {
+            match has_arrived {
+                true => recovered[index].trouble.notice = NoticeState::Delivered,
+                false => drop(recovered.remove(index)),
+            }
         }
     }
 

@@ -55,7 +55,11 @@ async fn what_a_consumer_set_aside_is_no_trouble_whatever_was_before_and_waits_b
 
 /// Since when troubles are there that were not notified yet; and how many are over that were.
 fn notices(monitor: &BlockedMonitor, elapsed: Duration) -> (Vec<Timestamp>, usize) {
-    let unreported = monitor.take_unreported(&QueueName::new("orders").unwrap(), Duration::ZERO, elapsed);
+    let queue = QueueName::new("orders").unwrap();
+    let unreported = monitor.take_unreported(&queue, Duration::ZERO, elapsed);
+    for (workflow, trouble) in &unreported {
+        monitor.end_notice(&queue, workflow, trouble.since, true);
+    }
     (unreported.into_iter().map(|(_, trouble)| trouble.since).collect(), monitor.take_recovered().len())
 }
 
@@ -93,6 +97,11 @@ impl LookedAtWorkflow {
     }
 
     async fn look(&mut self) -> (Vec<Timestamp>, usize) {
+        self.see().await;
+        notices(&self.monitor, self.engine.client().elapsed())
+    }
+
+    async fn see(&mut self) {
         let (client, here) = (self.engine.client(), Membership::default());
         match &mut self.events {
             Some(events) => std::iter::from_fn(|| events.try_next())
@@ -100,7 +109,18 @@ impl LookedAtWorkflow {
             None => self.monitor.walk(client, &here, Moment::of(client)).await.unwrap(),
         }
         self.monitor.look_again(client, &here, Moment::of(client)).await.unwrap();
-        notices(&self.monitor, client.elapsed())
+    }
+
+    /// Since when the troubles are there whose notices are to be sent now.
+    fn send_notices(&self) -> Vec<Timestamp> {
+        let elapsed = self.engine.client().elapsed();
+        let unreported = self.monitor.take_unreported(self.queue.name(), Duration::ZERO, elapsed);
+        unreported.into_iter().map(|(_, trouble)| trouble.since).collect()
+    }
+
+    fn end_notice(&self, since: Timestamp, has_arrived: bool) {
+        let order = WorkflowId::new("order-17").unwrap();
+        self.monitor.end_notice(self.queue.name(), &order, since, has_arrived);
     }
 
     fn age(&self) -> Duration {
@@ -233,6 +253,60 @@ async fn a_workflow_that_is_held_for_the_message_that_failed_has_not_recovered()
             assert_eq!(causes(&workflow.monitor), [BlockedCause::Held]);
         }
     }
+}
+
+#[tokio::test]
+async fn a_recovery_is_told_after_the_notice_of_its_trouble_has_arrived_and_never_without() {
+    for has_arrived in [false, true] {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), true).await;
+        let began = workflow.clock.now();
+        workflow.send(1).await;
+        workflow.fail().await;
+        workflow.see().await;
+        assert_eq!(workflow.send_notices(), [began]);
+        workflow.clock.advance(MINUTE);
+        workflow.receive().await.complete().await.unwrap();
+        workflow.see().await;
+        assert_eq!(workflow.monitor.take_recovered().len(), 0, "its notice is under way");
+        workflow.end_notice(began, has_arrived);
+        assert_eq!(workflow.monitor.take_recovered().len(), usize::from(has_arrived));
+    }
+}
+
+#[tokio::test]
+async fn a_notice_that_fails_says_nothing_of_the_trouble_that_came_after() {
+    let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), true).await;
+    let began = workflow.clock.now();
+    for position in [1, 2] {
+        workflow.send(position).await;
+    }
+    workflow.fail().await;
+    workflow.see().await;
+    assert_eq!(workflow.send_notices(), [began]);
+    workflow.clock.advance(MINUTE);
+    workflow.receive().await.complete().await.unwrap();
+    workflow.fail().await;
+    workflow.see().await;
+    assert_eq!(workflow.send_notices(), [], "the first notice is under way");
+    workflow.end_notice(began, false);
+    assert_eq!(workflow.send_notices(), [began + MINUTE]);
+    workflow.end_notice(began + MINUTE, true);
+    workflow.end_notice(began, false);
+    assert_eq!(workflow.send_notices(), [], "the second has arrived");
+    assert_eq!(workflow.monitor.take_recovered().len(), 0, "the first has not");
+}
+
+#[tokio::test]
+async fn a_notice_that_fails_is_sent_again() {
+    let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), true).await;
+    let began = workflow.clock.now();
+    workflow.send(1).await;
+    workflow.fail().await;
+    workflow.see().await;
+    assert_eq!(workflow.send_notices(), [began]);
+    assert_eq!(workflow.send_notices(), [], "it is under way");
+    workflow.end_notice(began, false);
+    assert_eq!(workflow.send_notices(), [began]);
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::task;
 
-/// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since. Who could
-/// not be reached is notified with the next look.
+/// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since, once
+/// that has arrived. Who could not be reached is notified with the next look.
 pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
     let elapsed = daemon_state.intake.client().elapsed();
     let definitions = daemon_state.definitions.load_full();
@@ -30,10 +30,12 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
             task::spawn(async move {
                 let document = blocked(&definition, &workflow, &trouble);
                 let id = id("blocked", (&definition.name, &workflow), &trouble);
-                if let Err(why) = send(&daemon_state, &definition, &id, &document).await {
-                    tracing::warn!(queue = %definition.name, %workflow, why, "failed to notify that a workflow stands still");
-                    daemon_state.blocked_monitor.put_back(&definition.name, &workflow);
+                let sent = send(&daemon_state, &definition, &id, &document).await;
+                let (queue, has_arrived) = (&definition.name, sent.is_ok());
+                if let Err(why) = sent {
+                    tracing::warn!(%queue, %workflow, why, "failed to notify that a workflow stands still");
                 }
+                daemon_state.blocked_monitor.end_notice(queue, &workflow, trouble.since, has_arrived);
             });
         }
     }
