@@ -202,7 +202,7 @@ fn a_suspect_behind_what_has_just_expired_waits_for_what_its_holder_has_out() {
     let token = LockToken::new(1, [1; 12]);
     let accept = verbs::AcceptWorkflow { queue: queue(), workflow: Some(workflow(1)), token };
     bare.apply(Command::AcceptWorkflow(accept));
-    let mut receive = |bare: &mut Bare| {
+    let receive = |bare: &mut Bare| {
         let receive = verbs::ReceiveFromWorkflow { queue: queue(), token, max: 1 };
         match bare.apply(Command::ReceiveFromWorkflow(receive)) {
             Reply::Receive(handed) => {
@@ -213,7 +213,7 @@ fn a_suspect_behind_what_has_just_expired_waits_for_what_its_holder_has_out() {
     };
     assert_eq!(receive(&mut bare), numbers[..1]);
     // Nobody has reminded of its end yet, as when too much is due at once.
-    bare.now += Duration::from_secs(1);
+    bare.now = bare.now + Duration::from_secs(1);
     assert_eq!(receive(&mut bare), []);
     let first = DeliveryRef { token, sequence: numbers[0], delivery_count: 1 };
     bare.apply(Command::CompleteAll(verbs::CompleteAll { queue: queue(), deliveries: vec![first] }));

@@ -25,6 +25,7 @@ mod managing;
 mod older_java;
 mod prefetching;
 mod renewing;
+mod rules;
 mod sessionless;
 mod settling;
 mod small_buffers;
