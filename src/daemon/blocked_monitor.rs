@@ -117,9 +117,10 @@ impl BlockedWorkflow {
                 (self.cause, self.reason) = (heard.cause, heard.reason);
                 None
             }
-            // An event of a gap says that nothing is left before it.
-            (TroubleSubject::Head(_), TroubleSubject::Head(_) | TroubleSubject::Gap(_))
-            | (TroubleSubject::Gap(_), TroubleSubject::Gap(_)) => Some(std::mem::replace(self, heard)),
+            // An event of a gap says that nothing is left before it; one of a message may be of one behind the head.
+            (TroubleSubject::Head(_) | TroubleSubject::Gap(_), TroubleSubject::Gap(_)) => {
+                Some(std::mem::replace(self, heard))
+            }
             _ => None,
         }
     }
@@ -284,8 +285,10 @@ impl BlockedMonitor {
                 Err(QueueError::Refused(_)) => None,
                 Err(error) => return Err(error),
             };
-            let is_asked_for =
-                matches!(about, TroubleSubject::Head(_)) && view.as_ref().is_some_and(hides_head);
+            let is_asked_for = match (about, &view) {
+                (TroubleSubject::Head(number), Some(view)) => hides_head(view, number),
+                _ => false,
+            };
             let first = match is_asked_for {
                 true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
                 false => None,
@@ -304,7 +307,7 @@ impl BlockedMonitor {
         now: Moment,
     ) {
         let mut known = self.known.lock();
-        // What an event has said in the meantime is newer.
+        // Another trouble is judged by a look of its own.
         let Some(former) = known.get_mut(place).filter(|former| former.about == about) else { return };
         let seen = view.map(|view| (view, stop_cause(view)));
         let stays = view.is_some_and(|view| is_there(about, view, first));
@@ -351,7 +354,7 @@ impl BlockedMonitor {
 
     /// The workflows of a queue that have been in trouble for longer than `time_limit` when the clock has run for `elapsed`, and whose
     /// notice is to be sent now: how that ends is to be said with `end_notice`. One whose former trouble is still being notified comes
-    /// after that, so that no more notices are under way than workflows are in trouble.
+    /// after that, so that a workflow has at most one notice under way.
     pub(crate) fn take_unreported(
         &self,
         queue: &QueueName,
@@ -437,8 +440,13 @@ fn is_trying(view: &WorkflowView) -> bool {
 }
 
 /// Whether a message that failed may be at its head without being named.
-fn hides_head(view: &WorkflowView) -> bool {
-    is_trying(view) || matches!(view.status, WorkflowStatus::Held(_))
+fn hides_head(view: &WorkflowView, number: SequenceNumber) -> bool {
+    is_trying(view) || matches!(view.status, WorkflowStatus::Held(_)) && !names_in_hold(view, number)
+}
+
+/// Whether a hold says that this message is why.
+fn names_in_hold(view: &WorkflowView, number: SequenceNumber) -> bool {
+    view.holds.iter().any(|hold| is_held_for(&hold.cause, number))
 }
 
 /// Whether what a trouble is about is still there, with the first message in line where the view hides it.
@@ -446,7 +454,7 @@ fn is_there(about: TroubleSubject, view: &WorkflowView, first: Option<SequenceNu
     match about {
         TroubleSubject::Head(number) => match &view.status {
             WorkflowStatus::Blocked { sequence_number, .. } => *sequence_number == number,
-            _ => first == Some(number) || view.holds.iter().any(|hold| is_held_for(&hold.cause, number)),
+            _ => first == Some(number) || names_in_hold(view, number),
         },
         TroubleSubject::Gap(since) => view.gap.as_ref().is_some_and(|gap| gap.since == since),
         TroubleSubject::Hold => matches!(view.status, WorkflowStatus::Held(_)),

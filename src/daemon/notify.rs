@@ -27,16 +27,9 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
             daemon_state.blocked_monitor.take_unreported(&definition.name, notify.after, elapsed)
         {
             let (daemon_state, definition) = (daemon_state.clone(), definition.clone());
-            task::spawn(async move {
-                let document = blocked(&definition, &workflow, &trouble);
-                let id = id("blocked", (&definition.name, &workflow), &trouble);
-                let sent = send(&daemon_state, &definition, &id, &document).await;
-                let (queue, has_arrived) = (&definition.name, sent.is_ok());
-                if let Err(why) = sent {
-                    tracing::warn!(%queue, %workflow, why, "failed to notify that a workflow stands still");
-                }
-                daemon_state.blocked_monitor.end_notice(queue, &workflow, trouble.since, has_arrived);
-            });
+            let mut notice =
+                NoticeUnderWay { daemon_state, definition, workflow, trouble, has_arrived: false };
+            task::spawn(async move { notice.send().await });
         }
     }
     for recovery in daemon_state.blocked_monitor.take_recovered() {
@@ -51,6 +44,36 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
                 daemon_state.blocked_monitor.put_recovery(recovery);
             }
         });
+    }
+}
+
+/// A notice that is being sent. Whichever way that ends, it is noted when this is dropped.
+struct NoticeUnderWay {
+    daemon_state: Arc<DaemonState>,
+    definition: Arc<Definition>,
+    workflow: WorkflowId,
+    trouble: BlockedWorkflow,
+    has_arrived: bool,
+}
+
+impl NoticeUnderWay {
+    async fn send(&mut self) {
+        let NoticeUnderWay { daemon_state, definition, workflow, trouble, has_arrived } = self;
+        let document = blocked(definition, workflow, trouble);
+        let id = id("blocked", (&definition.name, workflow), trouble);
+        match send(daemon_state, definition, &id, &document).await {
+            Ok(()) => *has_arrived = true,
+            Err(why) => {
+                tracing::warn!(queue = %definition.name, %workflow, why, "failed to notify that a workflow stands still");
+            }
+        }
+    }
+}
+
+impl Drop for NoticeUnderWay {
+    fn drop(&mut self) {
+        let (monitor, queue) = (&self.daemon_state.blocked_monitor, &self.definition.name);
+        monitor.end_notice(queue, &self.workflow, self.trouble.since, self.has_arrived);
     }
 }
 
