@@ -147,7 +147,7 @@ impl Router {
         for source in sources {
             let asked = asked(command, source);
             let parked = (source.clone(), asked.token);
-            let mut look = Box::pin(self.clone().ask_source(asked, Duration::ZERO));
+            let mut look = boxed(self.clone().ask_source(asked, Duration::ZERO));
             match timeout(limits::RECEIVE_STEP, look.as_mut()).await {
                 Ok((_, answer)) => match round.note(answer) {
                     None => {}
@@ -155,7 +155,7 @@ impl Router {
                 },
                 Err(_) => {
                     round.parked.push(parked);
-                    round.waits.spawn(boxed(look));
+                    round.waits.spawn(look);
                 }
             }
         }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
@@ -181,10 +180,10 @@ impl Router {
 
     /// Begins something at once, so that what is asked in an order gets to its partition in that order.
     pub(crate) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
+        let mut work = boxed(work);
         let _entered = self.runtime.enter();
         if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-            self.runtime.spawn(boxed(work));
+            self.runtime.spawn(work);
         }
     }
 
