@@ -249,8 +249,8 @@ impl OpenWorkflow {
                 self.expire(step, sequence, &message)?;
                 continue;
             }
-            // What is out already may stand before one that has just expired, where this look did not pass it.
-            if message.is_suspect() && step.locks.get(token).is_some_and(|lock| !lock.out.is_empty()) {
+            // What is out may stand before one that has just expired, where this look did not pass it.
+            if message.is_suspect() && self.offer_from(step, 0)?.is_none_or(|(first, ..)| first != rank) {
                 break;
             }
             // Of a run it is known before; the holder of a whole workflow is served again when there is room.
