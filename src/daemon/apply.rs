@@ -29,10 +29,10 @@ use crate::queue::QueueOptions;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.
 pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
-    let mut attempts = 0;
+    let (mut attempts, mut undefined) = (0, None);
     loop {
         attempts += 1;
-        match apply_once(daemon_state, definitions.clone()).await {
+        match apply_once(daemon_state, definitions.clone(), &mut undefined).await {
             Err(error) if daemon_state.membership.tries_again(&error, attempts) => {}
             applied => {
                 let partitions = daemon_state.membership.missing();
@@ -48,13 +48,21 @@ pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) 
     }
 }
 
-async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
+/// Tries it once. What queues without a definition were before the first attempt is kept in `undefined`.
+async fn apply_once(
+    daemon_state: &DaemonState,
+    definitions: Definitions,
+    undefined: &mut Option<Vec<UndefinedQueue>>,
+) -> Result<(), DaemonError> {
     let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
     let before = state_file.sources();
     for definition in definitions.iter() {
         check(daemon_state, before.get(definition.name.as_str()), definition).await?;
     }
-    let undefined = undefined(daemon_state, &definitions).await?;
+    let undefined = match undefined {
+        Some(undefined) => undefined,
+        None => undefined.insert(undefined_queues(daemon_state, &definitions).await?),
+    };
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
     let mut notes = Vec::new();
     if let Err(error) = put_with_notes(daemon_state, &before, definitions, &mut notes).await {
@@ -242,7 +250,7 @@ struct UndefinedQueue {
 }
 
 /// The stored queues that these definitions would be the first for.
-async fn undefined(
+async fn undefined_queues(
     daemon_state: &DaemonState,
     definitions: &Definitions,
 ) -> Result<Vec<UndefinedQueue>, DaemonError> {
@@ -269,11 +277,12 @@ async fn undefined(
 
 impl UndefinedQueue {
     /// Gives it back what it had.
-    async fn put_back(self, client: &Client) -> Result<(), DaemonError> {
+    async fn put_back(&self, client: &Client) -> Result<(), DaemonError> {
+        let options = self.options.clone();
         match &self.subscription {
-            Some(subscription) => put_subscription(client, subscription, self.options).await,
+            Some(subscription) => put_subscription(client, subscription, options).await,
             None => {
-                client.put_queue(&self.name, self.options).await.map_err(Error::from)?;
+                client.put_queue(&self.name, options).await.map_err(Error::from)?;
                 Ok(())
             }
         }
@@ -282,15 +291,14 @@ impl UndefinedQueue {
 
 /// Puts the definitions from before in force again, after others were refused of which some already are, and gives queues that had none
 /// what they had. A daemon that begins has none.
-async fn put_back(daemon_state: &DaemonState, undefined: Vec<UndefinedQueue>) {
+async fn put_back(daemon_state: &DaemonState, undefined: &[UndefinedQueue]) {
     let (before, loaded_at) = (daemon_state.definitions.load_full(), daemon_state.loaded_at.load_full());
     if begins(daemon_state) {
         return;
     }
     for queue in undefined {
-        let name = queue.name.clone();
         if let Err(error) = queue.put_back(daemon_state.intake.client()).await {
-            tracing::error!(queue = %name, %error, "a queue has options of a definition that was refused: give it its own again");
+            tracing::error!(queue = %queue.name, %error, "a queue has options of a definition that was refused: give it its own again");
         }
     }
     if let Err(error) = put_in_force(daemon_state, Definitions::clone(&before)).await {
