@@ -176,7 +176,8 @@ pub struct QueueOptions {
     /// position its cursor is remembered longer (`remember_cursor`).
     pub forget_after: Duration,
     /// Deletes the queue after this long without a send, receive, settle, schedule or peek, if nothing is known of any
-    /// workflow: no messages, state, hold or dead letters, and no cursor younger than `forget_after`.
+    /// workflow: no messages, state, hold or dead letters, and no cursor younger than `forget_after`. Opening the file is a use, too. A
+    /// queue that keeps something is looked at again after as long.
     pub delete_when_idle: Option<Duration>,
     /// Whether an idle queue is deleted although it stores messages.
     pub delete_with_messages: bool,
