@@ -296,11 +296,7 @@ pub(crate) fn begin_with(
     let meter = CommitMeter::new(clock.clone());
     let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
     let shared_clocks = clocks.shared();
-    let mut rules = Rules::default();
-    // Who waited for messages before, or looked, left no trace; nobody could while the file was closed.
-    for queue in store.queues().filter(|queue| queue.options.delete_when_idle.is_some()) {
-        rules.note_use(queue.id, clocks.now().engine);
-    }
+    let rules = Rules::opened(store.queues(), clocks.now().engine);
     let mut writer = Writer {
         store,
         rules,

@@ -8,6 +8,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::QueueId;
+use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
@@ -42,6 +43,16 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    /// The rules of a file with these queues that was opened. Who waited for messages before, or looked, left no trace, and nobody could
+    /// while it was closed: to open it is a use of each queue.
+    pub(crate) fn opened<'q>(queues: impl Iterator<Item = &'q QueueRecord>, now: Timestamp) -> Rules {
+        let mut rules = Rules::default();
+        for queue in queues.filter(|queue| queue.options.delete_when_idle.is_some()) {
+            rules.note_use(queue.id, now);
+        }
+        rules
+    }
+
     pub(crate) fn locks(&self) -> &LockTable {
         &self.locks
     }

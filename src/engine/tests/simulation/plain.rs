@@ -114,11 +114,11 @@ impl Plain {
 
     fn opened(kept: SurvivingState, at: ClockReading) -> Plain {
         let (inbox, intake) = inbox();
-        let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        let waiting = Vec::new();
+        let (wakeups, waiting) = (Wakeups::default(), Vec::new());
         let SurvivingState { rows, stamped, position } = kept;
         let clocks = Clocks::open(stamped, at);
         let now = clocks.now();
+        let rules = Rules::opened(rows.queues.values().map(|queue| &**queue), now.engine);
         Plain { rows, rules, wakeups, inbox, intake, waiting, clocks, now, stamped, position }
     }
 
