@@ -219,7 +219,7 @@ pub struct IdleFields {
     #[schemars(extend("default" = "30d"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remember_cursor: Option<WireDuration>,
-    /// Deletes the queue after this long without a send, receive, settle, schedule or peek. Without it, it stays.
+    /// Deletes the queue after this long without a send, receive, settle, schedule or peek; opening the store counts, too. Without it, it stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_after: Option<WireDuration>,
     /// Whether an idle queue is deleted although it stores messages.
