@@ -256,11 +256,11 @@ async fn undefined_queues(
 ) -> Result<Vec<UndefinedQueue>, DaemonError> {
     let (client, before) = (daemon_state.intake.client(), daemon_state.definitions.load_full());
     let mut undefined = Vec::new();
-    for definition in definitions.iter() {
-        // A daemon that begins puts nothing back.
-        if begins(daemon_state) || before.get(&definition.name).is_some() {
-            continue;
-        }
+    if begins(daemon_state) {
+        // It puts nothing back.
+        return Ok(undefined);
+    }
+    for definition in definitions.iter().filter(|definition| before.get(&definition.name).is_none()) {
         let Some(view) = look(client, definition).await? else { continue };
         let mut subscription = definition.subscription.clone();
         if let Some(subscription) = &mut subscription {

@@ -83,6 +83,16 @@ impl LookedAtWorkflow {
         LookedAtWorkflow { engine, clock, queue, events, monitor: BlockedMonitor::default() }
     }
 
+    /// One whose first message has just failed, and since when.
+    async fn failing(by_event: bool) -> (LookedAtWorkflow, Timestamp) {
+        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
+        let began = workflow.clock.now();
+        workflow.send(1).await;
+        workflow.fail().await;
+        assert_eq!(workflow.look().await, (vec![began], 0));
+        (workflow, began)
+    }
+
     async fn send(&self, position: u64) {
         self.queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
     }
@@ -101,12 +111,17 @@ impl LookedAtWorkflow {
         notices(&self.monitor, self.engine.client().elapsed())
     }
 
+    async fn walk(&self) {
+        let client = self.engine.client();
+        self.monitor.walk(client, &Membership::default(), Moment::of(client)).await.unwrap();
+    }
+
     async fn see(&mut self) {
         let (client, here) = (self.engine.client(), Membership::default());
         match &mut self.events {
             Some(events) => std::iter::from_fn(|| events.try_next())
                 .for_each(|event| self.monitor.note(&event, Moment::of(client))),
-            None => self.monitor.walk(client, &here, Moment::of(client)).await.unwrap(),
+            None => self.walk().await,
         }
         self.monitor.look_again(client, &here, Moment::of(client)).await.unwrap();
     }
@@ -131,11 +146,7 @@ impl LookedAtWorkflow {
 #[tokio::test]
 async fn a_gap_behind_a_message_that_failed_is_another_trouble() {
     for by_event in [false, true] {
-        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
-        let began = workflow.clock.now();
-        workflow.send(1).await;
-        workflow.fail().await;
-        assert_eq!(workflow.look().await, (vec![began], 0));
+        let (mut workflow, began) = LookedAtWorkflow::failing(by_event).await;
         workflow.clock.advance(MINUTE);
         workflow.send(3).await;
         assert_eq!(workflow.look().await, (vec![], 0), "it is still the message");
@@ -147,11 +158,7 @@ async fn a_gap_behind_a_message_that_failed_is_another_trouble() {
 
 #[tokio::test]
 async fn an_event_of_a_gap_ends_the_trouble_of_the_message_before_it() {
-    let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), true).await;
-    let began = workflow.clock.now();
-    workflow.send(1).await;
-    workflow.fail().await;
-    assert_eq!(workflow.look().await, (vec![began], 0));
+    let (workflow, began) = LookedAtWorkflow::failing(true).await;
     let (queue, order) = (workflow.queue.name().clone(), WorkflowId::new("order-17").unwrap());
     let (at, kind) = (began + HOUR, EventKind::Gap { since: began + MINUTE });
     let event = Event { at, queue, workflow: Some(order), sequence_number: None, kind };
@@ -167,8 +174,7 @@ async fn a_message_that_fills_a_gap_and_fails_at_once_is_another_trouble() {
         let began = workflow.clock.now();
         workflow.send(2).await;
         // No event says of a gap before its wait is over.
-        let client = workflow.engine.client();
-        workflow.monitor.walk(client, &Membership::default(), Moment::of(client)).await.unwrap();
+        workflow.walk().await;
         assert_eq!(workflow.look().await, (vec![began], 0));
         workflow.clock.advance(MINUTE);
         workflow.send(1).await;
@@ -185,8 +191,7 @@ async fn a_gap_is_one_trouble_whatever_fails_before_it() {
         for position in [1, 3] {
             workflow.send(position).await;
         }
-        let client = workflow.engine.client();
-        workflow.monitor.walk(client, &Membership::default(), Moment::of(client)).await.unwrap();
+        workflow.walk().await;
         assert_eq!(workflow.look().await, (vec![began], 0));
         workflow.fail().await;
         assert_eq!(workflow.look().await, (vec![], 0), "a message fails before it");
@@ -200,11 +205,7 @@ async fn a_gap_is_one_trouble_whatever_fails_before_it() {
 #[tokio::test]
 async fn a_message_that_fails_is_one_trouble_whatever_gaps_come_and_go_behind_it() {
     for by_event in [false, true] {
-        let mut workflow = LookedAtWorkflow::new(QueueOptions::by_position(), by_event).await;
-        let began = workflow.clock.now();
-        workflow.send(1).await;
-        workflow.fail().await;
-        assert_eq!(workflow.look().await, (vec![began], 0));
+        let (mut workflow, _) = LookedAtWorkflow::failing(by_event).await;
         workflow.send(3).await;
         workflow.clock.advance(MINUTE);
         let mut delivery = workflow.receive().await;
