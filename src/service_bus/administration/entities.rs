@@ -88,10 +88,8 @@ impl AdminCall<'_> {
         topic: &TopicView,
         name: &str,
     ) -> Result<AdminSubscription, AdminRefusal> {
-        let alike = |known: &&SubscriptionName| known.as_str().eq_ignore_ascii_case(name);
-        let names = topic.subscriptions.iter().map(|subscription| &subscription.name);
-        let found = names.clone().find(|known| known.as_str() == name).or_else(|| names.clone().find(alike));
-        let found = found.ok_or_else(|| AdminRefusal::not_found("subscription", name))?;
+        let found = named(&topic.subscriptions, name, |subscription| subscription.name.as_str());
+        let found = &found.ok_or_else(|| AdminRefusal::not_found("subscription", name))?.name;
         let queue = self.shared.client.topic(&topic.name)?.subscription(found)?;
         Ok(AdminSubscription { topic: topic.name.clone(), name: found.clone(), queue: queue.view().await? })
     }
@@ -212,6 +210,12 @@ impl AdminCall<'_> {
         let description = Description { of, updated_at: Some(now), ..settings.description.clone() };
         Ok(self.shared.descriptions.describe(name, &description).await?)
     }
+}
+
+/// The one of a name; if there is none, one whose name is alike but for case.
+pub(crate) fn named<'k, T>(known: &'k [T], name: &str, name_of: impl Fn(&T) -> &str) -> Option<&'k T> {
+    let exact = known.iter().find(|one| name_of(one) == name);
+    exact.or_else(|| known.iter().find(|one| name_of(one).eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::AdminCall;
 use crate::service_bus::administration::entities::AdminSubscription;
+use crate::service_bus::administration::entities::named;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
@@ -65,9 +66,7 @@ impl AdminSubscription {
     /// The rule of a name; if there is none, one whose name is alike but for case.
     async fn rule_like(&self, call: &AdminCall<'_>, name: &str) -> Result<Option<Rule>, AdminRefusal> {
         let rules = self.rules(call).await?;
-        let found = rules.iter().find(|rule| rule.name() == name);
-        let found = found.or_else(|| rules.iter().find(|rule| rule.name().eq_ignore_ascii_case(name)));
-        Ok(found.cloned())
+        Ok(named(&rules, name, Rule::name).cloned())
     }
 
     pub(crate) async fn show_rule(&self, call: &AdminCall<'_>, name: &str) -> AdminResult {
