@@ -91,6 +91,8 @@ pub enum AmqpEvent {
         delivery: DeliveryNumber,
         /// Whether the sender has settled it: then nothing is expected.
         settled: bool,
+        /// The transaction with which it comes, or not at all.
+        transaction: Option<Bytes>,
     },
     /// The peer says how a delivery has ended, or is about to. It comes at most once for each delivery.
     Settled {

@@ -105,7 +105,7 @@ impl Session {
         let Partial { delivery, tag, format, settled, bytes, is_too_large, transaction } = message;
         let (link, delivery) = (link.id, DeliveryNumber(delivery));
         hub.events.push_back(if is_too_large {
-            AmqpEvent::TooLarge { link, delivery, settled }
+            AmqpEvent::TooLarge { link, delivery, settled, transaction }
         } else {
             let payload = whole(bytes, last);
             AmqpEvent::Message { link, delivery, format, tag, payload, settled, transaction }

@@ -14,6 +14,9 @@ pub const RATE_QUEUES: usize = 1_000;
 /// Rows of a list on one screen: more is behind a link, so that a screen stays below 300 kB.
 pub const SCREEN_ROWS: usize = 50;
 
+/// Rules that a screen shows of one subscription: a topic may have very many, and the API and the command line list all.
+pub const SCREEN_RULES: usize = 20;
+
 /// Messages that the picture of a workflow shows, from its head on.
 pub const SCREEN_PLACES: usize = 40;
 

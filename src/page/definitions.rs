@@ -10,14 +10,17 @@ use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
+use crate::page::layout::more;
+use crate::page::part::ScreenPart;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let page: DefinitionPage = visitor.api.get(&RequestPath::new("/v1/definitions")).await?;
+    let part = ScreenPart::of(&page.definitions, RequestPath::new("definitions"), &fields);
     let content = html! {
         (heading(html! { "Definitions" }, html! {
             @if visitor.may_manage_all() { (ActionPlan::new(PageAction::Reload).with("back", "definitions").button()) } }))
@@ -27,7 +30,7 @@ pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
         }
         @if page.definitions.is_empty() { div.empty { p.big { "No definitions." } } }
         ul.rows aria-label="Definitions" {
-            @for definition in &page.definitions {
+            @for definition in part.rows {
                 li.row.calm {
                     div.main {
                         p.title {
@@ -60,6 +63,7 @@ pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
                 }
             }
         }
+        (more(part.next))
     };
     Ok(Screen::live(Tab::Definitions, "Definitions", content).into())
 }

@@ -229,6 +229,11 @@ pub(crate) fn heading(title: Markup, aside: Markup) -> Markup {
     html! { div.heading { h1 { (title) } div.aside { (aside) } } }
 }
 
+/// How many rows a list has, or how many of them this page shows, if there are others.
+pub(crate) fn count(rows: usize, of: &str, are_others: bool) -> Markup {
+    html! { (rows) " " (of) @if are_others { " on this page" } }
+}
+
 /// A link to the next page of a list.
 pub(crate) fn more(route: Option<String>) -> Markup {
     html! { @if let Some(route) = route { p.more { a.button href=(route) rel="next" { "Next page" } } } }

@@ -22,6 +22,7 @@ mod message;
 mod messages;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod page;
+mod part;
 mod plan;
 mod present;
 mod preview;

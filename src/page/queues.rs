@@ -17,6 +17,7 @@ use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
+use crate::page::layout::count;
 use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::plan::ActionPlan;
@@ -39,7 +40,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     }
     let next = page.after.as_ref().map(|after| RequestPath::new("overview").query("after", Some(after)));
     let content = html! {
-        (heading(html! { "Overview" }, html! { (page.queues.len()) " queues" }))
+        (heading(html! { "Overview" }, count(page.queues.len(), "queues", page.after.is_some() || fields.one("after").is_some())))
         (figures(&visitor, &rates))
         @if rows.is_empty() {
             div.empty { p.big { "No queue yet." }

@@ -5,22 +5,24 @@ use maud::html;
 use crate::api::SchedulePage;
 use crate::api::foreign_text::visible;
 use crate::api::views::ScheduleView;
-use crate::limits;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
+use crate::page::layout::more;
+use crate::page::part::ScreenPart;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let page: SchedulePage = visitor.api.get(&RequestPath::new("/v1/schedules")).await?;
     let mut rows: Vec<(&ScheduleView, bool)> = Vec::new();
-    for schedule in page.schedules.iter().take(limits::SCREEN_ROWS) {
+    let part = ScreenPart::of(&page.schedules, RequestPath::new("schedules"), &fields);
+    for schedule in part.rows {
         rows.push((schedule, visitor.may_manage(&schedule.queue).await));
     }
     let content = html! {
@@ -49,6 +51,7 @@ pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
                 }
             }
         }
+        (more(part.next))
     };
     Ok(Screen::live(Tab::Schedules, "Schedules", content).into())
 }

@@ -15,8 +15,10 @@ use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
+use crate::page::layout::count;
 use crate::page::layout::heading;
 use crate::page::layout::more;
+use crate::page::part::ScreenPart;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;
@@ -27,7 +29,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let page: TopicPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
     let next = page.after.as_ref().map(|after| RequestPath::new("topics").query("after", Some(after)));
     let content = html! {
-        (heading(html! { "Topics" }, html! { (page.topics.len()) " topics" }))
+        (heading(html! { "Topics" }, count(page.topics.len(), "topics", page.after.is_some() || fields.one("after").is_some())))
         @if page.topics.is_empty() {
             div.empty { p.big { "No topics." }
                 p.quiet { "A topic comes with a definition file, with " code { "PUT /v1/topics/{name}" }
@@ -59,25 +61,14 @@ fn row(visitor: &Visitor, topic: &TopicEnvelope) -> Markup {
 pub(crate) async fn detail(visitor: Visit, fields: FormFields) -> PageResult {
     let name = fields.one("name").unwrap_or_default();
     let topic: TopicEnvelope = visitor.api.get(&RequestPath::new("/v1/topics").data(name)).await?;
-    let after = fields.one("after").unwrap_or_default();
-    let from = topic.subscriptions.partition_point(|known| known.name.as_str() <= after);
-    let from = if after.is_empty() { 0 } else { from };
-    let rest = &topic.subscriptions[from..];
-    let shown = &rest[..rest.len().min(limits::SCREEN_ROWS)];
+    let screen = RequestPath::new("topic").query("name", Some(name));
+    let part = ScreenPart::of(&topic.subscriptions, screen, &fields);
     let mut rows = Vec::new();
-    for subscription in shown {
+    for subscription in part.rows {
         let queue = RequestPath::new("/v1/queues").data(&subscription.queue);
         // Who may see the topic may have no right for its subscription, and one may have gone meanwhile.
         rows.push(subscribed(subscription, visitor.api.get(&queue).await.ok().as_ref()));
     }
-    let last = shown.last().filter(|_| rest.len() > shown.len());
-    let next = last.map(|last| {
-        RequestPath::new("topic")
-            .query("name", Some(name))
-            .query("after", Some(&last.name))
-            .as_str()
-            .to_owned()
-    });
     let content = html! {
         (heading(html! { "Topic " bdi.id { (visible(&topic.name, false)) } },
             html! { (topic.subscriptions.len()) " subscriptions" }))
@@ -85,7 +76,7 @@ pub(crate) async fn detail(visitor: Visit, fields: FormFields) -> PageResult {
             div.empty { p.big { "No subscriptions." } p.quiet { "What is sent to the topic goes nowhere." } }
         }
         ul.rows aria-label="Subscriptions" { @for row in &rows { (row) } }
-        (more(next))
+        (more(part.next))
     };
     Ok(Screen::live(Tab::Topics, "Topic", content).into())
 }
@@ -99,7 +90,10 @@ fn subscribed(subscription: &SubscriptionEnvelope, queue: Option<&QueueEnvelope>
             div.main {
                 p.title { a href=(place("workflows")) { bdi.id { (visible(&subscription.name, false)) } } }
                 @if subscription.rules.is_empty() { p.quiet { "No rules: it gets nothing." } }
-                @for rule in &subscription.rules { (rule_of(rule)) }
+                @for rule in subscription.rules.iter().take(limits::SCREEN_RULES) { (rule_of(rule)) }
+                @if let Some(more) = subscription.rules.len().checked_sub(limits::SCREEN_RULES + 1) {
+                    p.quiet { "and " (more + 1) " more" }
+                }
             }
             @if let Some(queue) = queue {
                 dl.facts {

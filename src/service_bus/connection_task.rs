@@ -76,8 +76,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) stranger_since_ms: u64,
     /// Since when there is no link.
     pub(crate) linkless_since_ms: u64,
-    /// When the peer last took something of what waits for it.
-    pub(crate) progress_at_ms: u64,
+    /// Since when something waits to be written without the peer having taken any of it.
+    pub(crate) stalled_since_ms: Option<u64>,
     /// Bytes that the stream was ever given.
     pub(crate) bytes_given: u64,
     /// How many of them are on their way to the peer.
@@ -120,7 +120,7 @@ impl ConnectionTask {
             forgotten_looked_for_at: Duration::ZERO,
             stranger_since_ms: now_ms,
             linkless_since_ms: now_ms,
-            progress_at_ms: now_ms,
+            stalled_since_ms: None,
             bytes_given: 0,
             bytes_written: 0,
             has_broken_off: false,
@@ -219,7 +219,9 @@ impl ConnectionTask {
             AmqpEvent::Message { link, delivery, format, payload, settled, transaction, .. } => {
                 self.take_message(link, (delivery, settled), (format, payload), transaction);
             }
-            AmqpEvent::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
+            AmqpEvent::TooLarge { link, delivery, settled, transaction } => {
+                self.reject_too_large(link, (delivery, settled), transaction.as_ref());
+            }
             AmqpEvent::Settled { link, delivery, outcome, settled, transaction } => match transaction {
                 Some(transaction) => self.settle_in(link, (delivery, settled), outcome, transaction),
                 None => self.settle(link, delivery, outcome, settled),

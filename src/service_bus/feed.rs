@@ -91,7 +91,7 @@ impl ConnectionTask {
                 self.pause(link, limits::SERVICE_BUS_PAUSE);
             }
             0 if credit > 0 => self.wait_for_room(link),
-            0 => {}
+            0 => receiver.window.iter().for_each(|window| window.note_waiting(false)),
             _ => self.fetch(link, max),
         }
     }
@@ -225,11 +225,18 @@ impl ConnectionTask {
     fn pause(&mut self, link: LinkId, lasts: Duration) {
         let Some(receiver) = self.receiver(link) else { return };
         receiver.is_paused = true;
+        receiver.pauses += 1;
+        let pause = receiver.pauses;
         self.hungry.insert(link);
         let client = self.shared.client.clone();
         self.wait_for(async move {
             let _ = client.sleep(lasts).await;
-            move |connection_task: &mut ConnectionTask| connection_task.go_on(link)
+            move |connection_task: &mut ConnectionTask| {
+                // One that was ended early must not end the next, before which the client has longer.
+                if connection_task.receiver(link).is_some_and(|receiver| receiver.pauses == pause) {
+                    connection_task.go_on(link);
+                }
+            }
         });
     }
 

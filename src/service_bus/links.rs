@@ -60,6 +60,8 @@ pub(crate) struct Receiver {
     pub(crate) drains: bool,
     /// Whether nothing is fetched for now: the engine has no locks for more, nobody could be asked, or the next message is too large.
     pub(crate) is_paused: bool,
+    /// How often it has paused.
+    pub(crate) pauses: u64,
     /// Whether it pauses because nobody could be asked: what there is, is not known.
     pub(crate) is_unasked: bool,
     /// Whether the link is about to end.
@@ -132,6 +134,7 @@ impl Receiver {
             fetching: None,
             drains: false,
             is_paused: false,
+            pauses: 0,
             is_unasked: false,
             is_leaving: false,
             too_large: None,

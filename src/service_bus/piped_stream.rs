@@ -109,11 +109,13 @@ impl PipedStream {
         self.is_broken = true;
     }
 
-    /// Writes all that waits, and says that nothing follows.
+    /// Writes all that waits, and says that nothing follows; neither, where nothing more is to arrive: the pipe would first pass on
+    /// what it has taken.
     pub(crate) async fn shutdown(&mut self) -> io::Result<()> {
-        if !self.is_broken {
-            self.pipe.write_all_buf(&mut self.outgoing).await?;
+        if self.is_broken {
+            return Ok(());
         }
+        self.pipe.write_all_buf(&mut self.outgoing).await?;
         self.pipe.shutdown().await
     }
 
@@ -186,6 +188,8 @@ impl PipedStream {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     #[tokio::test]
@@ -212,6 +216,21 @@ mod tests {
         assert!(piped.take_write_error().is_some() && piped.take_write_error().is_none());
         assert_eq!(piped.unsent(), 100);
         assert_eq!(piped.try_write(&[7]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[tokio::test]
+    async fn what_the_pipe_has_taken_does_not_arrive_once_writing_was_stopped() {
+        let (near, mut far) = tokio::io::duplex(10);
+        let mut piped = PipedStream::new(tokio::io::BufWriter::new(near));
+        assert_eq!(piped.try_write(&[7; 100]).unwrap(), 100);
+        let first = [0; 10];
+        assert!(piped.ready(None).now_or_never().is_none(), "the peer takes nothing");
+        piped.stop_writing();
+        piped.shutdown().await.unwrap();
+        drop(piped);
+        let mut arrived = Vec::new();
+        far.read_to_end(&mut arrived).await.unwrap();
+        assert_eq!(arrived.len(), first.len(), "what was on its way before");
     }
 
     #[tokio::test]

@@ -157,9 +157,17 @@ impl ConnectionTask {
         }
     }
 
-    pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {
+    pub(crate) fn reject_too_large(
+        &mut self,
+        link: LinkId,
+        (delivery, settled): (DeliveryNumber, bool),
+        transaction: Option<&Bytes>,
+    ) {
         let refusal = AmqpRefusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
         match self.links.get(&link) {
+            Some(EndpointLink::Sender(_)) if let Some(transaction) = transaction.filter(|_| settled) => {
+                self.refuse_part(link, (delivery, settled), transaction, refusal);
+            }
             Some(EndpointLink::Coordinator | EndpointLink::Requests(_)) => {
                 self.refuse_delivery(link, (delivery, settled), refusal);
                 self.grant_requests(link);

@@ -76,9 +76,8 @@ impl ConnectionTask {
             stream.stop_writing();
         }
         let waits = !self.amqp.output().is_empty() || self.has_unsent(stream);
-        if self.bytes_written > written_before || !waits {
-            self.progress_at_ms = elapsed_ms(&*self.shared.clock);
-        }
+        let has_waited = self.stalled_since_ms.filter(|_| self.bytes_written == written_before);
+        self.stalled_since_ms = waits.then(|| has_waited.unwrap_or_else(|| elapsed_ms(&*self.shared.clock)));
     }
 
     /// Whether something was written that is not on its way yet, to a peer that reads.
@@ -116,12 +115,11 @@ impl ConnectionTask {
             (false, true) => Some(Interest::WRITABLE),
             (false, false) => None,
         };
-        let waits = has_output || self.has_unsent(stream);
         let stopping = self.shared.stopping.clone();
-        let time_limit = self.time_limit(waits);
+        let time_limit = self.time_limit();
         // A peer that always has something to read would keep it from being looked at below.
         if time_limit.is_zero() {
-            self.look_at_the_clock(waits);
+            self.look_at_the_clock();
         }
         tokio::select! {
             ready = stream.ready(interest) => {
@@ -135,7 +133,7 @@ impl ConnectionTask {
                     self.answered.push_back(then);
                 }
             }
-            () = after(time_limit) => self.look_at_the_clock(waits),
+            () = after(time_limit) => self.look_at_the_clock(),
             () = stopping.cancelled(), if !self.is_closing => self.force("the server is about to stop"),
         }
         Ok(())
@@ -161,19 +159,20 @@ impl ConnectionTask {
     }
 
     /// How long it waits for anything at most.
-    fn time_limit(&self, waits_for_peer: bool) -> Duration {
+    fn time_limit(&self) -> Duration {
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let stalled = waits_for_peer.then(|| self.progress_at_ms + whole_millis(limits::AMQP_WRITE_TIMEOUT));
+        let stalled =
+            self.stalled_since_ms.map(|since_ms| since_ms + whole_millis(limits::AMQP_WRITE_TIMEOUT));
         let forced = self.forced_at().map(|(at_ms, _)| at_ms);
         let due = [self.amqp.deadline_ms(), forced, stalled].into_iter().flatten().min();
         due.map_or(limits::RECEIVE_WAIT, |due_ms| Duration::from_millis(due_ms.saturating_sub(now_ms)))
     }
 
-    fn look_at_the_clock(&mut self, waits_for_peer: bool) {
+    fn look_at_the_clock(&mut self) {
         let now_ms = elapsed_ms(&*self.shared.clock);
         self.amqp.tick(now_ms);
-        let stalled_ms = now_ms.saturating_sub(self.progress_at_ms);
-        if waits_for_peer && stalled_ms >= whole_millis(limits::AMQP_WRITE_TIMEOUT) {
+        let stalled_ms = self.stalled_since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
+        if stalled_ms >= whole_millis(limits::AMQP_WRITE_TIMEOUT) {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
             self.gives_up = true;
         }
@@ -223,10 +222,10 @@ mod tests {
         connection_task.hear(&[attach(receiver(0, "missing"))]).await;
         assert!(connection_task.links.is_empty(), "it was refused");
         clock.advance(Duration::from_secs(2));
-        connection_task.look_at_the_clock(false);
+        connection_task.look_at_the_clock();
         assert!(!connection_task.is_closing);
         clock.advance(limits::SERVICE_BUS_LINKLESS_MAX);
-        connection_task.look_at_the_clock(false);
+        connection_task.look_at_the_clock();
         assert!(connection_task.is_closing);
     }
 }

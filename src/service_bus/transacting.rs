@@ -28,6 +28,7 @@ use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
+use crate::service_bus::transactions::OpenTransaction;
 use crate::service_bus::transactions::TransactionPart;
 
 const DECLARE: (&str, u64) = ("amqp:declare:list", 0x31);
@@ -69,9 +70,12 @@ impl ConnectionTask {
             CoordinatorRequest::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),
             CoordinatorRequest::Discharge { transaction, fails } => {
                 let ended = self.transactions.end(&transaction, now_ms)?;
-                match fails {
-                    true => self.amqp.settle(link, delivery, DeliveryOutcome::Accepted),
-                    false => self.commit(link, delivery, ended),
+                match ended {
+                    _ if fails => self.amqp.settle(link, delivery, DeliveryOutcome::Accepted),
+                    OpenTransaction { missing: Some(refusal), .. } => {
+                        self.answer_discharge(link, delivery, Err(CommitFailure::RolledBack(refusal)));
+                    }
+                    OpenTransaction { parts, bytes, .. } => self.commit(link, delivery, (parts, bytes)),
                 }
                 Ok(None)
             }
@@ -151,7 +155,7 @@ impl ConnectionTask {
                 self.amqp.settle(link, delivery, outcome);
             }
             Err(refusal) => {
-                self.refuse_delivery(link, (delivery, settled), refusal);
+                self.refuse_part(link, (delivery, settled), &transaction, refusal);
                 if settled {
                     return;
                 }
@@ -193,8 +197,22 @@ impl ConnectionTask {
                 }
                 self.note_settled(link);
             }
-            Err(refusal) => self.refuse_delivery(link, (delivery, settled), refusal),
+            Err(refusal) => self.refuse_part(link, (delivery, settled), &transaction, refusal),
         }
+    }
+
+    /// Refuses what was to belong to a transaction. One that misses what its client has settled is not done.
+    pub(crate) fn refuse_part(
+        &mut self,
+        link: LinkId,
+        (delivery, settled): (DeliveryNumber, bool),
+        transaction: &Bytes,
+        refusal: AmqpRefusal,
+    ) {
+        if settled {
+            self.transactions.note_missing(transaction, refusal.clone());
+        }
+        self.refuse_delivery(link, (delivery, settled), refusal);
     }
 }
 

@@ -24,12 +24,14 @@ pub(crate) struct Transactions {
 }
 
 /// A transaction that is being filled.
-struct OpenTransaction {
+pub(crate) struct OpenTransaction {
     /// The link over which it was declared, with which it ends.
     coordinator: LinkId,
     ends_at_ms: u64,
-    parts: Vec<TransactionPart>,
-    bytes: usize,
+    pub(crate) parts: Vec<TransactionPart>,
+    pub(crate) bytes: usize,
+    /// Why a part is missing that its client has settled, and so has heard nothing of: it hears it with the discharge.
+    pub(crate) missing: Option<AmqpRefusal>,
 }
 
 /// What happens with a transaction, or does not.
@@ -51,20 +53,22 @@ impl Transactions {
         }
         self.declared += 1;
         let ends_at_ms = now_ms.saturating_add(whole_millis(limits::SERVICE_BUS_TRANSACTION_LASTS));
-        let open = OpenTransaction { coordinator, ends_at_ms, parts: Vec::new(), bytes: 0 };
+        let open = OpenTransaction { coordinator, ends_at_ms, parts: Vec::new(), bytes: 0, missing: None };
         self.open.insert(self.declared, open);
         Ok(Bytes::copy_from_slice(&self.declared.to_be_bytes()))
     }
 
-    /// Ends a transaction, and gives up what belongs to it, and how many bytes that has.
-    pub(crate) fn end(
-        &mut self,
-        id: &Bytes,
-        now_ms: u64,
-    ) -> Result<(Vec<TransactionPart>, usize), AmqpRefusal> {
+    /// Ends a transaction, and gives it up.
+    pub(crate) fn end(&mut self, id: &Bytes, now_ms: u64) -> Result<OpenTransaction, AmqpRefusal> {
         self.open(id, now_ms)?;
-        let open = number_of(id).and_then(|number| self.open.remove(&number)).ok_or_else(unknown)?;
-        Ok((open.parts, open.bytes))
+        number_of(id).and_then(|number| self.open.remove(&number)).ok_or_else(unknown)
+    }
+
+    /// Notes that a part of a transaction is missing of which its client waits for no answer.
+    pub(crate) fn note_missing(&mut self, id: &Bytes, refusal: AmqpRefusal) {
+        if let Some(open) = number_of(id).and_then(|number| self.open.get_mut(&number)) {
+            open.missing.get_or_insert(refusal);
+        }
     }
 
     /// Adds to a transaction, all or none.

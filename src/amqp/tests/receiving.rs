@@ -199,7 +199,8 @@ fn a_message_larger_than_the_link_takes_is_not_kept_and_leaves_the_link_as_it_is
     pair.says(part(None, b"four", true));
     assert_eq!(pair.connection.hub.partial_bytes, 0);
     pair.says(part(None, b"four", false));
-    let too_large = AmqpEvent::TooLarge { link, delivery: DeliveryNumber(0), settled: false };
+    let too_large =
+        AmqpEvent::TooLarge { link, delivery: DeliveryNumber(0), settled: false, transaction: None };
     assert_eq!(pair.events(), [too_large]);
     assert_eq!(pair.connection.credit(link), 9);
 }

@@ -1,6 +1,7 @@
 //! Messages that a client holds by token: renewed, settled, and fetched by number.
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 use bytes::Bytes;
 
@@ -34,11 +35,21 @@ pub(crate) async fn renew(
     for token in request.tokens()? {
         let hold = shared.holds.get(entity.name(), token).ok_or_else(AmqpRefusal::lock_lost)?;
         let requested_at_ms = whole_millis(shared.client.elapsed());
-        let (until, lasts) = shared.settler(entity.name())?.renew_for(hold.id.lock_token()).await?;
+        let (until, ends_at) = match hold.session.as_ref().map(Weak::upgrade) {
+            // The lock is that of the session, and its receiver has to know how long it lasts.
+            Some(session) => {
+                let session = session.ok_or_else(AmqpRefusal::session_lock_lost)?;
+                (session.renew().await?, session.ends_at())
+            }
+            None => {
+                let (until, lasts) = shared.settler(entity.name())?.renew_for(hold.id.lock_token()).await?;
+                (until, shared.client.elapsed().saturating_add(lasts))
+            }
+        };
         if let Some(place) = &hold.in_window {
             place.note_renewed(requested_at_ms);
         }
-        shared.holds.prolong(token, shared.client.elapsed().saturating_add(lasts));
+        shared.holds.prolong(token, ends_at);
         expirations.push(Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)));
     }
     Ok(ManagementAnswer::done(vec![(Value::string("expirations"), Value::Array(expirations))]))

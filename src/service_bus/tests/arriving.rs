@@ -17,6 +17,7 @@ use crate::amqp::Value;
 use crate::id::SequenceNumber;
 use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::service_bus::accepted_connection::tests::accepted;
@@ -103,6 +104,22 @@ async fn each_address_takes_messages_of_900_kb_over_amqp_tls_and_websockets_both
             let message = client.answer(1).await;
             assert!(message.ends_with(&body), "{way}: {} bytes", message.len());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_quiet_for_long_is_told_what_comes_over_every_way() {
+    let host = host(with_tls()).await;
+    let queue = host.queue("q", QueueOptions::default()).await;
+    for (way, mut client) in every_way(host.addresses[0]).await {
+        client.attach_receiver(0, Source::of("q").deleting()).await;
+        client.credit(0, 0, 2, false).await;
+        for body in ["x", "y"] {
+            queue.send(Message::new(body)).await.unwrap();
+            assert_eq!(client.another_answer().await.body(), body, "{way}");
+            host.clock.advance(limits::AMQP_WRITE_TIMEOUT + Duration::from_secs(5));
+        }
+        client.detach(0).await;
     }
 }
 

@@ -127,6 +127,24 @@ async fn who_says_another_text_is_sent_away_at_once() {
 }
 
 #[tokio::test]
+async fn a_connection_with_as_many_tokens_as_it_may_have_shows_new_ones_for_the_same_places() {
+    let host = host("\"send\"").await;
+    for number in 0..limits::SERVICE_BUS_TOKENS_MAX {
+        host.queue(&format!("many.{number}"), QueueOptions::default()).await;
+    }
+    let mut client = host.client().await;
+    let show = async |client: &mut Wire, name: &str| {
+        let resource = format!("amqp://localhost/{name}");
+        client.put_token(&resource, &token(KEY, "many", &resource, LATER)).await.status
+    };
+    for number in 0..limits::SERVICE_BUS_TOKENS_MAX {
+        assert_eq!(show(&mut client, &format!("many.{number}")).await, 202, "{number}");
+    }
+    assert_eq!(show(&mut client, "many.7").await, 202);
+    assert_eq!(show(&mut client, "q").await, 401, "it is one more");
+}
+
+#[tokio::test]
 async fn a_token_for_a_queue_that_is_not_there_is_answered_with_404_and_a_sentence() {
     let host = host("\"manage\"").await;
     let mut client = host.client().await;

@@ -9,10 +9,33 @@ use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::source::Source;
+use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::described;
 use crate::service_bus::tests::wire::map;
 
 const LOCK: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn who_renews_a_message_of_a_session_keeps_the_session() {
+    let host = Host::open().await;
+    let queue = host.queue("q", QueueOptions { lock: LOCK, ..QueueOptions::default() }).await;
+    queue.send(Message::new("0").workflow("s")).await.unwrap();
+    let mut client = host.client().await;
+    client.attach_receiver(0, Source::of("q").session("s")).await;
+    client.manage("q").await;
+    client.credit(0, 0, 1, false).await;
+    let received = client.another_answer().await;
+    let annotations = received.message().delivery_annotations().unwrap();
+    let token = lookup(&annotations, "x-opt-lock-token").cloned().unwrap();
+    for _ in 0..3 {
+        host.clock.advance(LOCK / 2);
+        let tokens = Value::Array(vec![token.clone()]);
+        assert_eq!(client.ask("renew-lock", &map(vec![("lock-tokens", tokens)])).await.status, 200);
+    }
+    let settled = client.settle(0, described(ACCEPTED, Vec::new())).await;
+    assert_eq!(settled.state(4), ACCEPTED);
+}
 
 #[tokio::test]
 async fn a_deferred_message_of_a_session_can_be_settled_as_long_as_the_session_is_renewed() {

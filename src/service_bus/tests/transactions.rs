@@ -227,6 +227,37 @@ async fn a_sender_whose_queue_has_another_order_ends_when_its_transaction_is_rol
 }
 
 #[tokio::test]
+async fn a_transaction_without_a_part_that_its_client_has_settled_does_nothing() {
+    let host = host_with_queue().await;
+    let to = host.queue("to", unordered()).await;
+    let (queue, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
+    transacting.send(&transaction, b"y").await;
+    // It holds no such delivery: what it settles at once is refused without an answer.
+    let settled = Value::Boolean(true);
+    let state = in_transaction(&transaction, accepted());
+    let fields = vec![settled.clone(), Value::Uint(0), Value::Uint(0), settled, state];
+    host.clock.advance(Duration::from_secs(61));
+    queue.receive(Duration::ZERO).await.unwrap().expect("its lock was lost").complete().await.unwrap();
+    transacting.client.say(DISPOSITION, fields).await;
+    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    assert_eq!(stored(&to).await, (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_transaction_without_a_message_that_was_too_large_for_its_link_does_nothing() {
+    let host = host_with_queue().await;
+    let to = host.queue("to", unordered()).await;
+    let (_, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
+    transacting.send(&transaction, b"y").await;
+    let large = data(&vec![0; usize::try_from(limits::SERVICE_BUS_MESSAGE_BYTES_MAX).unwrap() + 1]);
+    transacting.client.transfer_as(SENDER, (true, in_transaction(&transaction, NONE)), 0, &large).await;
+    let ended = transacting.client.another_answer().await;
+    assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:link:message-size-exceeded"));
+    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    assert_eq!(stored(&to).await, (0, 0, 0));
+}
+
+#[tokio::test]
 async fn settlements_of_a_transaction_count_against_its_bytes() {
     const BYTES: usize = 60_000;
     let host = host_with_queue().await;

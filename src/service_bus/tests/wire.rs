@@ -372,17 +372,22 @@ impl Wire {
 
     /// Sends a message with a state, as in a transaction.
     pub(super) async fn transfer_in(&mut self, handle: u32, state: Value, payload: &[u8]) {
-        let tag = Value::Binary(Bytes::copy_from_slice(&self.sent.to_be_bytes()));
-        let number = Value::Uint(self.sent);
-        self.sent += 1;
-        let unsettled = Value::Boolean(false);
-        let fields =
-            vec![Value::Uint(handle), number, tag, Value::Uint(0), unsettled.clone(), unsettled, NONE, state];
-        self.say_with(TRANSFER, fields, payload).await;
+        self.transfer_as(handle, (false, state), 0, payload).await;
     }
 
     /// Sends a message, in frames as large as the endpoint takes; says its number.
     pub(super) async fn transfer(&mut self, handle: u32, format: u32, payload: &[u8]) -> u32 {
+        self.transfer_as(handle, (false, NONE), format, payload).await
+    }
+
+    /// Sends a message that may be settled at once, and may have a state; says its number.
+    pub(super) async fn transfer_as(
+        &mut self,
+        handle: u32,
+        (settled, state): (bool, Value),
+        format: u32,
+        payload: &[u8],
+    ) -> u32 {
         let number = self.sent;
         self.sent += 1;
         let mut parts = payload.chunks(60_000).peekable();
@@ -394,8 +399,10 @@ impl Wire {
                 Value::Uint(number),
                 Value::Binary(tag),
                 Value::Uint(format),
-                Value::Boolean(false),
+                Value::Boolean(settled),
                 Value::Boolean(more),
+                NONE,
+                state.clone(),
             ];
             self.say_with(TRANSFER, fields, part).await;
         }
