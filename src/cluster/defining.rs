@@ -175,15 +175,25 @@ impl Router {
         self.check_all_go_on()?;
         let going = QueueDefinition::Going { name: name.clone() };
         let Some(revision) = self.put(going, behind).await? else { return Ok(None) };
-        let ended = async {
-            let reply = match self.ask(ARBITER, command, Duration::ZERO).await? {
-                // It has heard of it before.
-                Reply::Queue(Err(QueueRefusal::QueueNotFound(_))) => Reply::Queue(Ok(true)),
-                reply => reply,
-            };
-            Ok(self.end_deleting(&name, revision).await?.map(|_| reply))
+        let deleted = self.have_deleted(command, &name, revision).await;
+        deleted.map(Some).map_err(|why| partly(&why))
+    }
+
+    /// Has a queue deleted that the bucket says is going. Once no partition has it, that is done, whoever has ended it: under its name
+    /// there may be another one by then.
+    pub(crate) async fn have_deleted(
+        &self,
+        command: Command,
+        name: &QueueName,
+        revision: u64,
+    ) -> Result<Reply, Unavailable> {
+        let reply = match self.ask(ARBITER, command, Duration::ZERO).await? {
+            // It has heard of it before.
+            Reply::Queue(Err(QueueRefusal::QueueNotFound(_))) => Reply::Queue(Ok(true)),
+            reply => reply,
         };
-        ended.await.map_err(|why: Unavailable| partly(&why))
+        self.end_deleting(name, revision).await?;
+        Ok(reply)
     }
 
     /// Sees to it that every partition can end something, before the first does.
@@ -191,7 +201,8 @@ impl Router {
         (0..self.places.partitions).try_for_each(|partition| self.check_goes_on(partition))
     }
 
-    /// Has a queue deleted everywhere, so that one of its name can be created.
+    /// Has a queue deleted everywhere, so that one of its name can be created. `None` when somebody else has ended it, and put something
+    /// else since.
     pub(crate) async fn end_deleting(
         &self,
         name: &QueueName,

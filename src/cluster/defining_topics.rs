@@ -59,16 +59,17 @@ impl Router {
         let done = async {
             self.put_on_record(command, &definition, revision).await?;
             match definition {
+                // It is done whoever has ended it: under its name there may be another topic by then.
                 QueueDefinition::Going { .. } => {
-                    return Ok(self.end_deleting(name, revision).await?.is_some());
+                    self.end_deleting(name, revision).await?;
                 }
                 _ if ask.ends_something() => self.everywhere(name, revision).await?,
                 _ => self.wherever_it_goes_on(name, revision).await?,
             }
-            Ok(true)
+            Ok(())
         };
-        let is_done = done.await.map_err(|why: Unavailable| partly(&why))?;
-        Ok(is_done.then(|| ask.answer(true)))
+        done.await.map_err(|why: Unavailable| partly(&why))?;
+        Ok(Some(ask.answer(true)))
     }
 
     fn judge_topic(

@@ -181,6 +181,25 @@ async fn a_deletion_that_comes_late_does_not_delete_a_queue_that_was_made_anew()
     close(nodes).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_somebody_else_has_ended_is_done_and_does_not_delete_a_queue_that_was_made_anew() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let (client, router) = (nodes[0].client(), nodes[0].handle().router);
+    let name = client.create_queue("q", QueueOptions::default()).await.unwrap().name().clone();
+    let going = QueueDefinition::Going { name: name.clone() };
+    let (revision, _) = router.definitions.entry(&name).await.unwrap();
+    let revision = router.definitions.put(going, revision).await.unwrap().expect("nobody was faster");
+    // Whoever makes another one ends it before.
+    let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
+    send_to_all(&queue).await;
+    let command = Command::DeleteQueue(verbs::DeleteQueue { name: name.clone() });
+    let reply = router.have_deleted(command, &name, revision).await.unwrap();
+    assert!(matches!(reply, Reply::Queue(Ok(true))), "{reply:?}");
+    assert_eq!(queue.view().await.unwrap().counts.ready, workflows().len() as u64);
+    close(nodes).await;
+}
+
 /// Waits until the first partition takes back that a queue is paused, which only it knows.
 async fn wait_until_taken_back(engine: &Queue) {
     let is_taken_back = async {
