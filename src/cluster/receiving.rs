@@ -187,7 +187,7 @@ impl Router {
             WorkSource::Here(number, client) => {
                 let partition = self.partition(number);
                 let asked = partition.watched().now();
-                let reply = client.relay(command, wait).await?;
+                let reply = client.relay(command, wait).await.map_err(of_partition)?;
                 // That there is nothing is no promise, and what is handed out was written.
                 if reply.is_refusal() {
                     // Nobody waits for it any longer, and the bucket may have nobody who leads it.
@@ -319,6 +319,14 @@ fn asked(command: &Command, source: &WorkSource) -> ParkedCommand {
     ParkedCommand { source: source.clone(), command, token }
 }
 
+/// Why a partition of this node has not answered. That its engine has ended says nothing of the cluster: another has it soon.
+fn of_partition(why: Unavailable) -> Unavailable {
+    match why.is_over() {
+        true => Unavailable::NotOwner,
+        false => why,
+    }
+}
+
 /// Hides a message for no time at all.
 fn offer_hidden(queue: &QueueName, shown: &UnlockedMessage) -> Command {
     let (queue, claim, lasts, body) = (queue.clone(), shown.claim(), Duration::ZERO, None);
@@ -327,4 +335,18 @@ fn offer_hidden(queue: &QueueName, shown: &UnlockedMessage) -> Command {
 
 async fn hurried(hurry: &Notify, wait: Duration) -> bool {
     timeout(wait, hurry.notified()).await.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Fault;
+
+    #[test]
+    fn a_receiver_is_not_told_that_the_engine_of_one_partition_has_ended() {
+        for why in [Unavailable::Closed, Unavailable::Stopped(Fault::Deposed)] {
+            assert!(matches!(of_partition(why), Unavailable::NotOwner));
+        }
+        assert!(matches!(of_partition(Unavailable::Busy), Unavailable::Busy));
+    }
 }

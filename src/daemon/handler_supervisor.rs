@@ -338,7 +338,11 @@ impl HandlerShift {
             let (attempts, shutdown) = (self.attempts.clone(), self.stop.cancelled());
             let ended = self.processor.run_until_drained(attempts, shutdown, given_up).await;
             let Err(error) = &ended else { return ended };
-            if self.stop.is_cancelled() || is_over(error) {
+            if self.stop.is_cancelled() {
+                return ended;
+            }
+            if is_over(error) {
+                tracing::warn!(%error, queue = %self.queue, "the handlers of a queue have ended with the engine");
                 return ended;
             }
             tracing::warn!(%error, queue = %self.queue, "the handlers of a queue have ended, and begin again");
