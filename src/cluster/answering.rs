@@ -183,16 +183,20 @@ impl Router {
     async fn send_what_fits(&self, ask: &Ask, mut said: NodeReply, to: Subject) {
         let mut bytes = wire::write(&said);
         while bytes.len() > self.nodes.bytes_max() {
-            said = self.shorten(ask, said).await;
+            said = self.shorten(ask, said, bytes.len()).await;
             bytes = wire::write(&said);
         }
         self.nodes.answer(to, bytes).await;
     }
 
-    async fn shorten(&self, ask: &Ask, said: NodeReply) -> NodeReply {
+    async fn shorten(&self, ask: &Ask, said: NodeReply, bytes: usize) -> NodeReply {
         let too_large = || NodeReply::Failed("the answer is larger than NATS takes".to_owned());
         match (said, &ask.what) {
             (NodeReply::Reply(mut reply, now, epoch), What::Have(command, _)) => {
+                if is_all_or_none(command) {
+                    self.give_all_back(command, reply).await;
+                    return NodeReply::TooLarge { bytes, bytes_max: self.nodes.bytes_max() };
+                }
                 let Some(rest) = second_half(&mut reply) else { return too_large() };
                 self.give_all_back(command, rest).await;
                 match is_nothing(&reply) {
@@ -212,6 +216,16 @@ impl Router {
 /// Whether it says that there is nothing, which is no promise: whoever waits for work asks again.
 fn finds_nothing(said: &NodeReply) -> bool {
     matches!(said, NodeReply::Reply(reply, ..) if is_nothing(reply))
+}
+
+/// Whether what a command asks for by number is handed out together, or not at all.
+fn is_all_or_none(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::ReceiveDeferred(_)
+            | Command::ReceiveDeferredDeadLetters(_)
+            | Command::ReceiveDeferredFromWorkflow(_)
+    )
 }
 
 /// Takes the second half out of what was handed out; none of what cannot be given back.

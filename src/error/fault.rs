@@ -95,8 +95,11 @@ pub enum Unavailable {
     /// It cannot be done on a cluster; nothing was done.
     #[error("on a cluster {0}")]
     Unsupported(&'static str),
-    /// The request is larger than one entry of the partition's log may be; nothing was done.
-    #[error("the request has {bytes} bytes; at most {bytes_max} are allowed together on a cluster")]
+    /// The request is larger than one entry of the partition's log may be, or an answer that comes whole or not at all than the NATS
+    /// servers take at once; nothing was done.
+    #[error(
+        "the request, or its answer, has {bytes} bytes; at most {bytes_max} are allowed together on a cluster"
+    )]
     TooLarge {
         /// How many it has.
         bytes: usize,

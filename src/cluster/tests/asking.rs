@@ -34,6 +34,7 @@ use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookScope;
 use crate::engine::elsewhere::verbs;
 use crate::error::QueueError;
+use crate::error::ReceiveError;
 use crate::error::SendError;
 use crate::error::Unavailable;
 use crate::id::IdempotencyKey;
@@ -393,5 +394,34 @@ async fn what_is_hidden_beyond_what_nats_takes_at_once_is_offered_again_at_once(
         }
     };
     tokio::time::timeout(Duration::from_secs(30), all).await.expect("none stays hidden");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_received_all_or_none_and_is_beyond_what_nats_takes_at_once_is_received_by_nobody() {
+    const MESSAGES: usize = 6;
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let of_other = (0..PARTITIONS).find(|number| nodes[1].engine(*number).is_some()).unwrap();
+    let partition = |name: &String| partition_of(queue.name(), &WorkflowId::new(name).unwrap(), PARTITIONS);
+    let names = (0..).map(|number| format!("w{number}")).filter(|name| partition(name) == of_other);
+    let mut numbers = Vec::new();
+    for workflow in names.take(MESSAGES) {
+        queue.send(Message::new(vec![7; 1_000]).workflow(workflow)).await.unwrap();
+        let mut delivery = queue.receive(Duration::from_secs(20)).await.unwrap().expect("it was sent");
+        numbers.push(delivery.sequence_number());
+        delivery.defer().await.unwrap();
+    }
+    for node in &nodes {
+        node.handle().router.nodes.bytes_allowed.set(4_000).unwrap();
+    }
+    let refused = queue.receive_deferred(&numbers).await;
+    let too_large = matches!(refused, Err(ReceiveError::Unavailable(Unavailable::TooLarge { .. })));
+    assert!(too_large, "{:?}", refused.map(|deliveries| deliveries.len()));
+    for number in numbers {
+        let mut deliveries = queue.receive_deferred(&[number]).await.unwrap();
+        deliveries[0].complete().await.unwrap();
+    }
     close(nodes).await;
 }
