@@ -43,6 +43,7 @@ use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::Request;
 use crate::engine::elsewhere::answer;
 use crate::engine::elsewhere::new_token;
+use crate::engine::elsewhere::token_of;
 use crate::engine::elsewhere::too_many;
 use crate::engine::elsewhere::verbs::Purge;
 use crate::error::Unavailable;
@@ -430,6 +431,16 @@ impl Router {
         done
     }
 
+    /// Ends the wait of a receiver of a workflow that waits no more, wherever that is.
+    async fn withdraw_when_left(&self, letter: &LetterHandle, token: Option<LockToken>) -> Infallible {
+        loop {
+            pause(LOOK_EVERY).await;
+            if let Some(token) = token.filter(|_| letter.is_left()) {
+                self.withdraw(token).await;
+            }
+        }
+    }
+
     /// Lets a receiver wait for work, unless too many do.
     async fn wait_for_work(self: &Arc<Router>, letter: &LetterHandle) -> Result<Reply, Unavailable> {
         let Some(command) = letter.command() else { return Err(Unavailable::NotOwner) };
@@ -445,7 +456,14 @@ impl Router {
     async fn work(self: &Arc<Router>, command: Command, letter: &LetterHandle) -> Result<Reply, Unavailable> {
         let wait = letter.wait();
         match (self.places.of(&command), letter.token()) {
-            (CommandPlace::One(partition), _) => self.ask(partition, command, wait).await,
+            (CommandPlace::One(partition), _) => {
+                let token = token_of(&command);
+                tokio::select! {
+                    biased;
+                    reply = self.ask(partition, command, wait) => reply,
+                    never = self.withdraw_when_left(letter, token) => match never {},
+                }
+            }
             (CommandPlace::Work, token) => {
                 let receive = async |hurry: &Notify| {
                     tokio::select! {

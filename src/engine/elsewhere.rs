@@ -210,6 +210,7 @@ pub(crate) fn token_of(command: &Command) -> Option<LockToken> {
         Command::Receive(verb) => Some(verb.token),
         Command::ReceiveRun(verb) => Some(verb.token),
         Command::ReceiveDeadLetters(verb) => Some(verb.token),
+        Command::ReceiveFromWorkflow(verb) => Some(verb.token),
         Command::AcceptWorkflow(verb) => Some(verb.token),
         Command::Settle(verb) => Some(verb.token),
         Command::SettleRun(verb) => Some(verb.token),

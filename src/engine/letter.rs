@@ -62,6 +62,8 @@ struct LetterWork<V: EngineVerb> {
     verb: Option<V>,
     /// The answer, which waits for the commit.
     answer: Option<Answer<V>>,
+    /// Whether it is being done elsewhere, where something may have been handed out that is not known here yet.
+    is_elsewhere: bool,
 }
 
 /// Where the answer gets to whoever waits.
@@ -120,7 +122,7 @@ pub(crate) fn letter<V: EngineVerb, P: FnMut(Command)>(
 ) -> (LetterHandle, AwaitedAnswer<V, P>) {
     let letter = Arc::new(Letter {
         is_bulk: verb.is_bulk(),
-        work: Mutex::new(LetterWork { verb: Some(verb), answer: None }),
+        work: Mutex::new(LetterWork { verb: Some(verb), answer: None, is_elsewhere: false }),
         slot: Mutex::new(AnswerSlot::Awaited(None)),
         work_wait,
     });
@@ -233,7 +235,9 @@ impl<V: EngineVerb> Letter<V> {
         match self.arrive(arrived) {
             Ok(waker) => wake(waker),
             Err(_) if self.is_left() => {
-                self.work().answer = None;
+                let mut work = self.work();
+                (work.answer, work.is_elsewhere) = (None, false);
+                drop(work);
                 self.wake_who_left();
             }
             Err(_) => {}
@@ -283,7 +287,8 @@ pub(crate) trait Envelope: Send + Sync {
     fn refuse_to_wait(&self, waiting: usize);
     /// Lets the answer out. What it hands out to nobody is posted to be given back.
     fn publish(&self, post: &mut dyn FnMut(Command));
-    /// What is asked, for whoever tries it out or has it done elsewhere; `None` if it can only be done here.
+    /// What is asked, for whoever tries it out or has it done elsewhere; `None` if it can only be done here, or asks for work and is
+    /// left. From then on one that is left is under way until it is answered.
     fn command(&self) -> Option<Command>;
     /// Keeps the reply to that command as the answer; false if it answers something else.
     fn answer(&self, reply: Reply) -> bool;
@@ -313,7 +318,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         let work = self.work();
         let hands_out = match (&work.answer, &self.work_wait) {
             (Some(answer), Some(work_wait)) => !(work_wait.is_nothing)(answer),
-            (answer, _) => answer.is_some(),
+            (answer, _) => answer.is_some() || work.is_elsewhere,
         };
         match &mut *self.slot() {
             AnswerSlot::Left(wakers) if hands_out => {
@@ -389,6 +394,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     fn publish(&self, post: &mut dyn FnMut(Command)) {
         let mut work = self.work();
         let Some(answer) = work.answer.take() else { return };
+        work.is_elsewhere = false;
         let refused = match self.arrive(AnswerSlot::Arrived(Ok(answer))) {
             Ok(waker) => {
                 drop(work);
@@ -407,7 +413,14 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     }
 
     fn command(&self) -> Option<Command> {
-        self.work().verb.clone()?.into_command()
+        let mut work = self.work();
+        if self.work_wait.is_some() && self.is_left() {
+            // Nobody would have what it is handed, and who has left it may ask again already.
+            return None;
+        }
+        let command = work.verb.clone()?.into_command();
+        work.is_elsewhere = command.is_some();
+        command
     }
 
     fn answer(&self, reply: Reply) -> bool {

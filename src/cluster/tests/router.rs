@@ -200,6 +200,30 @@ async fn a_receiver_of_a_workflow_that_another_node_has_can_be_hurried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_receive_of_a_workflow_that_was_dropped_gets_nothing_of_it_whichever_node_has_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::by_position()).await.unwrap();
+    for workflow in (0..PARTITIONS).map(workflow_of) {
+        let taken = queue.accept_workflow(&workflow).await.unwrap();
+        let left = tokio::time::timeout(Duration::from_millis(50), taken.receive(1, Duration::from_secs(60)));
+        assert!(left.await.is_err());
+        let next = taken.receive(1, Duration::from_secs(20));
+        let send = async {
+            let messages = [1, 2]
+                .map(|position| Message::new(position.to_string()).workflow(&workflow).position(position));
+            queue.send_batch(messages).await.unwrap();
+        };
+        let (received, ()) = tokio::join!(next, send);
+        let mut delivery = received.unwrap().pop().expect("it was sent");
+        assert_eq!((text(&delivery), delivery.message().delivery_count), ("1".to_owned(), 1));
+        taken.close().await.unwrap();
+        delivery.hold().note_settled();
+    }
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_hidden_can_be_given_back_to_whichever_node_has_its_partition() {
     let Some(servers) = NatsServers::start(1) else { return };
     let nodes = nodes(&servers, &["first", "second"]).await;

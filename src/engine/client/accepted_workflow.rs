@@ -321,6 +321,45 @@ mod tests {
         assert!(matches!(asked[..], [Request::GiveBack(_), Request::Ask(_)]), "{} are asked", asked.len());
     }
 
+    /// As on a cluster, where nothing is known of what was handed out before all of the answer is back.
+    #[tokio::test]
+    async fn a_receive_that_was_dropped_while_it_is_done_elsewhere_gives_back_before_the_next_is_asked() {
+        let (accepted, mut intake) = with_an_inbox().await;
+        let handed = replies().into_iter().find(|reply| matches!(reply, Reply::Receive(Ok(_)))).unwrap();
+        for reply in [Some(handed), None] {
+            let letter = {
+                let mut first = pin!(accepted.receive(1, Duration::MAX));
+                assert!(poll(first.as_mut()).is_pending());
+                let Some(Request::Ask(letter)) = intake.take() else { panic!("nothing is asked") };
+                assert!(letter.command().is_some());
+                letter
+            };
+            let mut second = pin!(accepted.receive(1, Duration::MAX));
+            assert!(poll(second.as_mut()).is_pending());
+            assert!(intake.take().is_none(), "it is not asked while the first is under way");
+            let gives_back = reply.is_some();
+            match reply {
+                Some(reply) => {
+                    assert!(letter.answer(reply));
+                    letter.publish(&mut |command| accepted.client.inbox().give_back(command));
+                }
+                None => letter.fail(Unavailable::NotOwner),
+            }
+            assert!(poll(second.as_mut()).is_pending());
+            let asked = asked(&mut intake);
+            assert!(matches!(asked.last(), Some(Request::Ask(_))));
+            assert_eq!(asked.len(), 1 + usize::from(gives_back));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_receive_that_was_dropped_before_it_was_heard_is_done_nowhere_else() {
+        let (accepted, mut intake) = with_an_inbox().await;
+        assert!(poll(pin!(accepted.receive(1, Duration::MAX))).is_pending());
+        let Some(Request::Ask(letter)) = intake.take() else { panic!("nothing is asked") };
+        assert!(letter.command().is_none());
+    }
+
     #[tokio::test]
     async fn a_receive_that_was_dropped_before_it_was_heard_keeps_nobody_waiting() {
         let (accepted, mut intake) = with_an_inbox().await;
