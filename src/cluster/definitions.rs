@@ -371,15 +371,21 @@ impl QueueDefinitions {
         self.state.lock().everywhere.insert(name.clone(), revision);
     }
 
-    /// Waits until a queue was heard of at a revision, or a later one.
+    /// Waits until a queue was heard of at a revision, or a later one. All are read if that takes too long: a watch may hang when a
+    /// server has died.
     ///
     /// # Errors
     /// [`Unavailable::Unanswered`] when it was not in time.
     pub(crate) async fn hear(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
         let is_known = || self.state.lock().known.get(name).is_some_and(|(known, _)| *known >= revision);
+        if self.wait_until(is_known, limits::DEFINITIONS_WAIT).await {
+            return Ok(());
+        }
+        let loaded = self.load_unless(is_known).await;
+        // A leader that has just been elected may be late, and the watch may go on.
         match self.wait_until(is_known, limits::ROUTE_WAIT).await {
             true => Ok(()),
-            false => Err(failed(&"they were not heard in time")),
+            false => loaded.and(Err(failed(&"they were not heard in time"))),
         }
     }
 

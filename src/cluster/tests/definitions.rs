@@ -200,6 +200,17 @@ async fn a_deletion_that_somebody_else_has_ended_is_done_and_does_not_delete_a_q
     close(nodes).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_is_everywhere_soon_though_the_watch_of_a_node_hangs() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    nodes[1].set_deaf(true);
+    let making = nodes[0].client().create_queue("q", QueueOptions::default());
+    let queue = tokio::time::timeout(limits::ROUTE_WAIT / 2, making).await.expect("it is asked for").unwrap();
+    send_to_all(&queue).await;
+    close(nodes).await;
+}
+
 /// Waits until the first partition takes back that a queue is paused, which only it knows.
 async fn wait_until_taken_back(engine: &Queue) {
     let is_taken_back = async {
