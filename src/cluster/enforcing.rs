@@ -32,7 +32,7 @@ pub(crate) struct EnforcedDefinitions {
     definitions: Arc<QueueDefinitions>,
     enforced: tokio::sync::Mutex<EnforcementState>,
     /// Queues that were changed here before the bucket had it: whoever has asked may have ended.
-    ahead: Mutex<BTreeMap<QueueName, AheadChange>>,
+    ahead: AheadChanges,
 }
 
 #[derive(Default)]
@@ -52,6 +52,43 @@ struct AheadChange {
     behind: Option<u64>,
 }
 
+/// The last change of each queue that the bucket may not have.
+#[derive(Default)]
+struct AheadChanges(Mutex<BTreeMap<QueueName, AheadChange>>);
+
+impl AheadChanges {
+    fn note(&self, name: QueueName, change: AheadChange) {
+        self.0.lock().insert(name, change);
+    }
+
+    /// One that was done long ago.
+    fn late(&self, now: Duration) -> Option<(QueueName, AheadChange)> {
+        let is_late = |ahead: &AheadChange| now.saturating_sub(ahead.at) > limits::DEFINITION_AHEAD;
+        let changes = self.0.lock();
+        changes.iter().find(|(_, ahead)| is_late(ahead)).map(|(name, ahead)| (name.clone(), *ahead))
+    }
+
+    /// Forgets a change, unless another was done since.
+    fn forget(&self, name: &QueueName, change: AheadChange) {
+        let mut changes = self.0.lock();
+        if changes.get(name).is_some_and(|known| known.at == change.at) {
+            changes.remove(name);
+        }
+    }
+
+    /// Has a change judged later, unless another was done since.
+    fn put_off(&self, name: &QueueName, change: AheadChange, now: Duration) {
+        let mut changes = self.0.lock();
+        if let Some(known) = changes.get_mut(name).filter(|known| known.at == change.at) {
+            known.at = now;
+        }
+    }
+
+    fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
+
 /// A change of a queue that the engine was asked for, and may do when nobody waits for its answer any more: dropped then, it is noted.
 struct ChangeInDoubt<'a> {
     definitions: &'a EnforcedDefinitions,
@@ -64,14 +101,18 @@ impl Drop for ChangeInDoubt<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let change = AheadChange { at: self.client.elapsed(), behind: None };
-            self.definitions.ahead.lock().insert(name, change);
+            self.definitions.ahead.note(name, change);
         }
     }
 }
 
 impl EnforcedDefinitions {
     pub(crate) fn new(definitions: Arc<QueueDefinitions>) -> EnforcedDefinitions {
-        EnforcedDefinitions { definitions, enforced: tokio::sync::Mutex::default(), ahead: Mutex::default() }
+        EnforcedDefinitions {
+            definitions,
+            enforced: tokio::sync::Mutex::default(),
+            ahead: AheadChanges::default(),
+        }
     }
 
     /// Has all in force in an engine that has just taken over, as they are now: nobody is to find that there is no queue that
@@ -81,7 +122,7 @@ impl EnforcedDefinitions {
     /// [`Unavailable`] when they could not all be heard, or the engine ends.
     pub(crate) async fn begin(&self, client: &Client) -> Result<(), Unavailable> {
         *self.enforced.lock().await = EnforcementState::default();
-        self.ahead.lock().clear();
+        self.ahead.clear();
         self.definitions.catch_up().await?;
         self.bring(client, None).await
     }
@@ -100,20 +141,17 @@ impl EnforcedDefinitions {
 
     /// Forgets that a queue is as the bucket has it which was changed here long ago, if that was before the bucket had it.
     async fn take_back(&self, now: Duration) {
-        let is_late = |ahead: &AheadChange| now.saturating_sub(ahead.at) > limits::DEFINITION_AHEAD;
-        let late =
-            self.ahead.lock().iter().find(|(_, ahead)| is_late(ahead)).map(|(name, at)| (name.clone(), *at));
-        let Some((name, late)) = late else { return };
+        let Some((name, late)) = self.ahead.late(now) else { return };
         if let Some(behind) = late.behind
             && self.revision_of(&name).await > behind
         {
             // The bucket has had it since, or something else that is in force.
-            self.ahead.lock().remove(&name);
+            self.ahead.forget(&name, late);
             return;
         }
         let newest = tokio::time::timeout(limits::STREAM_ANSWER, self.definitions.newest_of(&name)).await;
         let Ok(Ok((_, newest))) = newest else {
-            self.ahead.lock().insert(name, AheadChange { at: now, ..late });
+            self.ahead.put_off(&name, late, now);
             return;
         };
         // What only this partition has is left to whoever creates it: it may have messages.
@@ -122,7 +160,7 @@ impl EnforcedDefinitions {
             enforced.revisions.remove(&name);
             enforced.changes = None;
         }
-        self.ahead.lock().remove(&name);
+        self.ahead.forget(&name, late);
     }
 
     /// Which revision of a definition is in force.
@@ -141,7 +179,7 @@ impl EnforcedDefinitions {
             let reply = client.relay(command, Duration::ZERO).await?;
             if matches!(reply, Reply::Queue(Ok(true))) {
                 let behind = Some(self.revision_of(&name).await);
-                self.ahead.lock().insert(name, AheadChange { at: client.elapsed(), behind });
+                self.ahead.note(name, AheadChange { at: client.elapsed(), behind });
             }
             doubt.name = None;
             return Ok(reply);
@@ -309,4 +347,24 @@ async fn enforce_queue(
 ) -> Result<(), QueueError> {
     client.put_queue(name, options.clone()).await?.set_paused(paused).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_is_noted_while_one_before_is_judged_is_kept_as_it_is() {
+        let (ahead, name) = (AheadChanges::default(), QueueName::new("q").unwrap());
+        ahead.note(name.clone(), AheadChange { at: Duration::ZERO, behind: None });
+        let now = limits::DEFINITION_AHEAD * 2;
+        let (_, late) = ahead.late(now).expect("it was done long ago");
+        ahead.note(name.clone(), AheadChange { at: now, behind: Some(7) });
+        ahead.put_off(&name, late, now * 2);
+        ahead.forget(&name, late);
+        let (_, kept) = ahead.late(now * 2).expect("the newer one is kept");
+        assert_eq!((kept.at, kept.behind), (now, Some(7)));
+        ahead.put_off(&name, kept, now * 2);
+        assert!(ahead.late(now * 2).is_none());
+    }
 }
