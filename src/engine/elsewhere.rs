@@ -38,8 +38,11 @@ pub(crate) use crate::engine::rules::command::Settlement;
 pub(crate) use crate::engine::rules::command::UnlockedMessage;
 #[cfg(test)]
 pub(crate) use crate::engine::rules::command_samples::commands;
+pub(crate) use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 pub(crate) use crate::engine::rules::record::Counts;
+pub(crate) use crate::engine::rules::record::MessageRecord;
+pub(crate) use crate::engine::rules::record::Status;
 pub(crate) use crate::engine::rules::reply::Reply;
 #[cfg(test)]
 pub(crate) use crate::engine::rules::reply_samples::replies;
