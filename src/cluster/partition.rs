@@ -248,8 +248,9 @@ impl Partition {
         }
     }
 
-    /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later, and a log
-    /// that has failed or lost something may go on: it is tried again then, each time after twice as long, and is stopped meanwhile.
+    /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later, a log that
+    /// has failed or lost something may go on, and a file that somebody else has open may be closed: it is tried again then, each time
+    /// after twice as long, and is stopped meanwhile.
     pub(crate) fn run(self: Arc<Partition>) {
         let (clock, mut pause) = (SystemClock::default(), FailurePause::new(self.node.leases.lease()));
         while !self.node.stop.is_said() {
