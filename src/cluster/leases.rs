@@ -165,12 +165,12 @@ impl Leases {
         self.look_at(&format!("{NODE_PREFIX}{}", self.node)).await;
     }
 
-    /// Says that this node is gone, so that others need not wait for it.
+    /// Says that this node is gone, so that others need not wait for it. What another process has written as this node meanwhile
+    /// stays, though nobody listens for it any more.
     pub(crate) async fn leave(&self) {
-        if self.namesake.get().is_some() {
-            return;
-        }
-        let gone = self.bucket.delete(format!("{NODE_PREFIX}{}", self.node));
+        let Some(entered) = self.state().entered else { return };
+        let key = format!("{NODE_PREFIX}{}", self.node);
+        let gone = self.bucket.delete_expect_revision(key, Some(entered));
         let _ = in_time(limits::NATS_ANSWER, gone).await;
     }
 

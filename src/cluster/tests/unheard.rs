@@ -1,7 +1,9 @@
 //! Nodes that do not hear something that others say: what they know then is old.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 
 use crate::clock::Clock;
@@ -14,6 +16,8 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::signals::Beat;
 use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
+use crate::cluster::signals::bytes_of;
+use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -71,6 +75,28 @@ async fn leases(servers: &NatsServers) -> Leases {
 
 fn beat(incarnation: u64) -> Beat {
     Beat { incarnation, drains: false, entry_version: 1 }
+}
+
+/// What a process has written that runs as the first node.
+async fn entry_of_first(leases: &Leases) -> Option<Bytes> {
+    leases.bucket.get("node.first").await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_leaves_takes_back_what_it_has_written_and_nothing_of_another_process_of_its_name() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let leases = Arc::new(leases(&servers).await);
+    let write = |incarnation| leases.bucket.put("node.first", bytes_of(&beat(incarnation)));
+    write(6).await.unwrap();
+    leases.leave().await;
+    assert_eq!(entry_of_first(&leases).await, Some(bytes_of(&beat(6))), "it has written nothing");
+    leases.clone().enter(ClusterStop::default()).await;
+    write(8).await.unwrap();
+    leases.leave().await;
+    assert_eq!(entry_of_first(&leases).await, Some(bytes_of(&beat(8))), "its successor is there");
+    leases.clone().enter(ClusterStop::default()).await;
+    leases.leave().await;
+    assert_eq!(entry_of_first(&leases).await, None);
 }
 
 fn held_by(node: &str, incarnation: u64) -> PartitionHolder {
