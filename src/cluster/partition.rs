@@ -254,8 +254,9 @@ impl Partition {
     pub(crate) fn run(self: Arc<Partition>) {
         let (clock, mut pause) = (SystemClock::default(), FailurePause::new(self.node.leases.lease()));
         while !self.node.stop.is_said() {
-            let began = clock.elapsed();
-            let ended = match guarded(|| self.follow_and_serve()) {
+            pause.begin();
+            let ended = match guarded(|| self.follow_and_serve(&mut || pause.note_going_on(clock.elapsed())))
+            {
                 // Another goes on with it, and this node follows.
                 Ok(Err(error)) if is_deposed(&error) => Ok(None),
                 Ok(ended) => ended,
@@ -274,7 +275,7 @@ impl Partition {
                         tracing::warn!(partition = self.number, %fault, "a partition is followed anew");
                         // Others may have it meanwhile.
                         self.node.leases.note_behind(self.number);
-                        self.node.stop.wait(pause.after(clock.elapsed() - began));
+                        self.node.stop.wait(pause.after(clock.elapsed()));
                     }
                 }
                 Err(_) if self.node.stop.is_said() => {}
@@ -287,7 +288,7 @@ impl Partition {
                     if !may_pass(&error) {
                         return;
                     }
-                    self.node.stop.wait(pause.after(clock.elapsed() - began));
+                    self.node.stop.wait(pause.after(clock.elapsed()));
                 }
             }
         }
@@ -335,8 +336,11 @@ impl Partition {
     }
 
     /// Follows until this node is to take over, and serves then until that is over; tells the fault of the log that has ended it, if one
-    /// has.
-    fn follow_and_serve(self: &Arc<Partition>) -> Result<Option<Fault>, OpenError> {
+    /// has. It is noted whenever it goes on, with all that there is.
+    fn follow_and_serve(
+        self: &Arc<Partition>,
+        note_going_on: &mut dyn FnMut(),
+    ) -> Result<Option<Fault>, OpenError> {
         self.node.leases.note_behind(self.number);
         let (mut follower, mut quiet, mut is_first) = (self.open()?, 0_u32, true);
         loop {
@@ -348,6 +352,7 @@ impl Partition {
             }
             self.node.leases.note_read_up(self.number);
             self.goes_on();
+            note_going_on();
             self.epoch.store(follower.epoch(), Ordering::Relaxed);
             match self.wait_for_news() {
                 FollowerNews::Stopped => return Ok(None),

@@ -87,7 +87,10 @@ impl SnapshotTaker {
         let looked = self.take_if_due(partition, retry);
         match &looked {
             Ok(()) => retry.pause = FailurePause::new(self.pace.look),
-            Err(_) => retry.not_before = self.clock.elapsed() + retry.pause.after(Duration::ZERO),
+            Err(_) => {
+                let now = self.clock.elapsed();
+                retry.not_before = now + retry.pause.after(now);
+            }
         }
         looked
     }
