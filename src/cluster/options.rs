@@ -21,7 +21,7 @@ pub struct ClusterOptions {
     pub cluster: String,
     /// The name of this node, which no other node of the cluster has: letters, digits, `-` and `_`.
     pub node: String,
-    /// Addresses of NATS servers, as `nats://host:port`.
+    /// Addresses of NATS servers, as `nats://host:port`. One with a name or a password is refused: [`ClusterOptions::access`] has those.
     pub servers: Vec<String>,
     /// The monitoring addresses of *all* NATS servers, as `http://host:port`. Each is asked at start whether it syncs what
     /// it acknowledges.
@@ -167,6 +167,14 @@ impl ClusterOptions {
         if self.servers.is_empty() || self.monitors.is_empty() {
             return refuse("a NATS server and its monitoring address are needed".to_owned());
         }
+        // What is said of a server in the log names its address.
+        for (what, addresses) in [("servers", &self.servers), ("monitors", &self.monitors)] {
+            if addresses.iter().any(|address| address.contains('@')) {
+                return refuse(format!(
+                    "an address among the {what} holds a name or a password; give the NATS servers those by `login` or `credentials`"
+                ));
+            }
+        }
         if !(1..=limits::PARTITIONS_MAX).contains(&self.partitions) {
             let max = limits::PARTITIONS_MAX;
             return refuse(format!("{} partitions; there can be 1 to {max}", self.partitions));
@@ -202,5 +210,26 @@ impl ClusterOptions {
     /// The name of the bucket with what nodes have to tell each other.
     pub(crate) fn bucket(&self) -> String {
         format!("seriatim-{}", self.cluster)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_a_password_is_refused_and_not_shown() {
+        let options = |server: &str, monitor: &str| {
+            ClusterOptions::new("orders", "first", "folder").server(server, monitor).check()
+        };
+        options("nats://a:1", "http://a:2").unwrap();
+        for (server, monitor, what) in [
+            ("nats://ada:hunter2@a:1", "http://a:2", "servers"),
+            ("nats://a:1", "http://ada:hunter2@a:2", "monitors"),
+        ] {
+            let refused = options(server, monitor).unwrap_err().to_string();
+            assert!(refused.contains(what) && refused.contains("`login`"), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
     }
 }

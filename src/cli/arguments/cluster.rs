@@ -68,6 +68,12 @@ impl ClusterArguments {
     /// What is missing, in words.
     pub(crate) fn options(&self, data: &Path) -> Result<Option<ClusterOptions>, String> {
         let (Some(cluster), Some(node)) = (&self.cluster, &self.node) else { return Ok(None) };
+        if self.nats.iter().any(|server| server.address.contains('@')) {
+            return Err(format!(
+                "--nats holds a name or a password, which the log would show: give --nats-user with the password in {PASSWORD}, \
+                 or --nats-credentials"
+            ));
+        }
         let mut options = ClusterOptions::new(cluster, node, data);
         for NatsServer { address, monitor } in &self.nats {
             options = options.server(address, monitor);
@@ -93,6 +99,10 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 fn server(text: &str) -> Result<NatsServer, String> {
+    // What is refused here is shown, so that a text which may hold a password is refused later.
+    if text.contains('@') {
+        return Ok(NatsServer { address: text.to_owned(), monitor: String::new() });
+    }
     let wrong =
         || "give nats://HOST:PORT=http://HOST:PORT: the address, and where it is monitored".to_owned();
     let (address, monitor) = text.split_once('=').ok_or_else(wrong)?;
@@ -174,5 +184,19 @@ mod tests {
             assert!(refused.contains(argument), "{line:?}: {refused}");
         }
         assert!(options(&["--nats-user", "ada"]).unwrap_err().contains(PASSWORD));
+    }
+
+    #[test]
+    fn a_server_with_a_password_is_refused_and_the_password_is_not_shown() {
+        for server in [
+            "nats://ada:hunter2@c:1=http://c:2",
+            "nats://ada:hunter2=@c:1=http://c:2",
+            "nats://c:1=http://ada:hunter2@c:2",
+            "ada:hunter2@c:1",
+        ] {
+            let refused = options(&["--nats", server]).unwrap_err();
+            assert!(refused.contains("--nats-user") && refused.contains(PASSWORD), "{refused}");
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
     }
 }
