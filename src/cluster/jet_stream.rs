@@ -9,6 +9,7 @@ use async_nats::HeaderValue;
 use async_nats::Message;
 use async_nats::Request;
 use async_nats::jetstream::Context;
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::Config;
 use async_nats::jetstream::stream::DiscardPolicy;
 use async_nats::jetstream::stream::RawMessageErrorKind;
@@ -161,10 +162,10 @@ impl JetStreamLog {
         }
     }
 
-    async fn entry(&self, position: u64) -> Result<Option<Bytes>, String> {
+    async fn message(&self, position: u64) -> Result<Option<StreamMessage>, String> {
         let found = async {
             match self.stream.get_raw_message(position).await {
-                Ok(message) => Ok(Some(message.payload)),
+                Ok(message) => Ok(Some(message)),
                 Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
                 Err(error) => Err(error),
             }
@@ -195,7 +196,7 @@ impl JetStreamLog {
                 Some(status) => return Err(server(&format!("status {status}"))),
             }
             let position = position_of(&message).ok_or_else(|| server(&"an entry has no position"))?;
-            check_version(&message, position, &self.version).map_err(ReadError::Entry)?;
+            check_version(message.headers.as_ref(), position, &self.version).map_err(ReadError::Entry)?;
             each(Entry { position, bytes: &message.payload }).map_err(ReadError::Entry)?;
         }
     }
@@ -216,8 +217,8 @@ fn position_of(message: &Message) -> Option<u64> {
 const ENTRY_VERSION_HEADER: &str = "Seriatim-Version";
 
 /// Sees to it that an entry is of a version that is read here.
-fn check_version(message: &Message, position: u64, version: &EntryVersion) -> Result<(), Fault> {
-    let said = message.headers.as_ref().and_then(|headers| headers.get(ENTRY_VERSION_HEADER));
+fn check_version(headers: Option<&HeaderMap>, position: u64, version: &EntryVersion) -> Result<(), Fault> {
+    let said = headers.and_then(|headers| headers.get(ENTRY_VERSION_HEADER));
     match said.map(HeaderValue::as_str) {
         None => Ok(()),
         Some(said) if said.parse().is_ok_and(|said| version.reads(said)) => Ok(()),
@@ -359,8 +360,15 @@ impl LogServer for JetStreamLog {
     }
 
     fn entry_at(&self, position: u64) -> Result<Option<Vec<u8>>, String> {
-        let found = self.runtime.block_on(self.entry(position))?;
-        Ok(found.map(|bytes| bytes.to_vec()))
+        let found = self.runtime.block_on(self.message(position))?;
+        Ok(found.map(|message| message.payload.to_vec()))
+    }
+
+    fn read_at(&self, position: u64) -> Result<Option<Vec<u8>>, ReadError> {
+        let found = self.runtime.block_on(self.message(position)).map_err(ReadError::Server)?;
+        let Some(message) = found else { return Ok(None) };
+        check_version(Some(&message.headers), position, &self.version).map_err(ReadError::Entry)?;
+        Ok(Some(message.payload.to_vec()))
     }
 
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
@@ -395,6 +403,24 @@ mod tests {
         for found in found {
             let what = difference(&found, &wanted).expect("it would wait for ever");
             assert!(what.starts_with("of the stream seriatim-orders-1, "), "{what}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_a_version_that_is_not_read_here_is_refused_by_its_header() {
+        let version = EntryVersion::new(2);
+        let says = |said: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ENTRY_VERSION_HEADER, said);
+            check_version(Some(&headers), 7, &version).map_err(|fault| fault.to_string())
+        };
+        assert_eq!((says("1"), says("2")), (Ok(()), Ok(())));
+        check_version(None, 7, &version).expect("without a header it is the first");
+        check_version(Some(&HeaderMap::new()), 7, &version).expect("without a header it is the first");
+        for newer in ["3", "later"] {
+            let why = says(newer).unwrap_err();
+            let said = format!("entry 7 is of version {newer}, and this node reads version 2");
+            assert!(why.contains(&said), "{why}");
         }
     }
 

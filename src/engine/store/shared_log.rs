@@ -39,7 +39,8 @@ pub(crate) struct Bounds {
     pub(crate) last: u64,
 }
 
-/// The servers of a log. An error of any of these says nothing of the entries: it is asked again.
+/// The servers of a log. An error of any of these says nothing of the entries, and it is asked again; but for
+/// [`ReadError::Entry`].
 pub(crate) trait LogServer: Send + Sync {
     /// Appends an entry if the last one is the one before it.
     fn append(&self, entry: Entry<'_>) -> AppendAnswer;
@@ -49,6 +50,9 @@ pub(crate) trait LogServer: Send + Sync {
 
     /// The entry at a position, if there is one.
     fn entry_at(&self, position: u64) -> Result<Option<Vec<u8>>, String>;
+
+    /// The same for whoever applies it: it has to be of a version that is read here.
+    fn read_at(&self, position: u64) -> Result<Option<Vec<u8>>, ReadError>;
 
     /// Calls `each` with entries from a position on, as far as they come, by a reader of its own.
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError>;
@@ -232,7 +236,12 @@ impl<S: LogServer> SharedLog<S> {
     fn read_one(&self, progress: &mut ReadProgress, each: &mut EachEntry<'_>) -> Result<(), Fault> {
         let (position, mut attempt) = (progress.next, 0);
         loop {
-            let found = self.insist("a missing entry was read", || self.server.entry_at(position))?;
+            let read = || match self.server.read_at(position) {
+                Ok(found) => Ok(Ok(found)),
+                Err(ReadError::Entry(fault)) => Ok(Err(fault)),
+                Err(ReadError::Server(why)) => Err(why),
+            };
+            let found = self.insist("a missing entry was read", read)??;
             let entry = found.as_ref().map(|bytes| Entry { position, bytes });
             let why = match entry {
                 Some(entry) if entry.is_sound() => {

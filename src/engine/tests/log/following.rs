@@ -235,6 +235,16 @@ fn an_entry_that_no_reader_brings_is_read_by_its_position() {
 }
 
 #[test]
+fn an_entry_of_a_newer_version_stops_who_comes_to_it_though_no_reader_brings_it() {
+    let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+    owner(&folder.path().join("owner.redb"), &servers, 8).close().unwrap();
+    servers.hide(5);
+    servers.renew(5);
+    let text = refusal(&folder.path().join("follower.redb"), &servers);
+    assert!(text.contains("entry 5 is of a newer version"), "{text}");
+}
+
+#[test]
 fn an_entry_with_a_flipped_bit_stops_who_comes_to_it() {
     for bit in (0..8 * 60).step_by(37) {
         let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());

@@ -10,6 +10,7 @@ use crate::engine::store::shared_log::Bounds;
 use crate::engine::store::shared_log::LogServer;
 use crate::engine::store::shared_log::ReadError;
 use crate::engine::tests::crash::random::Random;
+use crate::error::Fault;
 use crate::mutex::Mutex;
 
 /// The servers. Clones are the same servers, as other nodes reach them.
@@ -27,6 +28,8 @@ struct State {
     hidden: Option<u64>,
     /// What is there no more.
     lost: Option<u64>,
+    /// What is of a version that nobody here reads.
+    newer: Option<u64>,
     /// A bug to be caught: an entry is appended whatever it expects.
     takes_anything: bool,
 }
@@ -49,6 +52,7 @@ impl Servers {
             late: Vec::new(),
             hidden: None,
             lost: None,
+            newer: None,
             takes_anything: false,
         })))
     }
@@ -61,6 +65,11 @@ impl Servers {
     /// Loses an entry in the middle.
     pub(crate) fn lose(&self, position: u64) {
         self.0.lock().lost = Some(position);
+    }
+
+    /// Has an entry be of a version that nobody here reads.
+    pub(crate) fn renew(&self, position: u64) {
+        self.0.lock().newer = Some(position);
     }
 
     /// Loses what comes behind a position.
@@ -180,6 +189,13 @@ impl LogServer for Servers {
         }
         let seen = state.last().saturating_sub(state.lag());
         Ok(state.get(position).filter(|_| position <= seen).cloned())
+    }
+
+    fn read_at(&self, position: u64) -> Result<Option<Vec<u8>>, ReadError> {
+        if self.0.lock().newer == Some(position) {
+            return Err(ReadError::Entry(Fault::Log(format!("entry {position} is of a newer version"))));
+        }
+        self.entry_at(position).map_err(ReadError::Server)
     }
 
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
