@@ -1,5 +1,6 @@
 //! The file of a partition, and the snapshots that are taken of it while it is open.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +11,15 @@ use crate::engine::log::SnapshotFile;
 use crate::engine::log::SnapshotSource;
 use crate::error::Fault;
 use crate::mutex::Mutex;
+
+/// What is behind the name of the file in that of a snapshot of it.
+const SNAPSHOT: &str = ".snapshot";
+
+/// What is behind it in that of a snapshot which is read back from the servers.
+pub(crate) const READ_BACK: &str = ".check";
+
+/// What is behind the names of copies beside the file, whole ones and those that are being written.
+const COPIES: [&str; 3] = [SNAPSHOT, ".snapshot.new", ".check.new"];
 
 /// The file of a partition on this node.
 pub(crate) struct PartitionFile {
@@ -36,6 +46,18 @@ impl PartitionFile {
         PathBuf::from(name)
     }
 
+    /// Removes the copies that a crash has left beside it; nobody may be writing any.
+    pub(crate) fn remove_copies(&self) {
+        for copy in COPIES.map(|suffix| self.beside(suffix)) {
+            match std::fs::remove_file(&copy) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(file = %copy.display(), %error, "what a crash has left of a snapshot stays");
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Notes that it is open.
     pub(crate) fn set_open(&self, source: SnapshotSource) {
         *self.source.lock() = Some(source);
@@ -55,7 +77,7 @@ impl PartitionFile {
     pub(crate) fn write_snapshot(&self, stop: &ClusterStop) -> Result<Option<SnapshotFile>, Fault> {
         let goes_on = || !stop.is_said() && !self.is_closing.load(Ordering::Relaxed);
         match &*self.source.lock() {
-            Some(source) => source.write_to(&self.beside(".snapshot"), &goes_on),
+            Some(source) => source.write_to(&self.beside(SNAPSHOT), &goes_on),
             None => Ok(None),
         }
     }
@@ -65,5 +87,25 @@ impl PartitionFile {
     pub(crate) fn held<T>(&self, work: impl FnOnce() -> T) -> T {
         let _held = self.source.lock();
         work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_that_a_crash_has_left_are_removed_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = ["partition-1.redb", "partition-10.redb.snapshot", "cluster"];
+        let copies = ["snapshot", "snapshot.new", "check.new"].map(|copy| format!("partition-1.redb.{copy}"));
+        for name in kept.iter().copied().chain(copies.iter().map(String::as_str)) {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let file = PartitionFile::new(folder.path().join("partition-1.redb"));
+        file.remove_copies();
+        file.remove_copies();
+        assert!(copies.iter().all(|name| !folder.path().join(name).exists()));
+        assert!(kept.iter().all(|name| folder.path().join(name).exists()));
     }
 }

@@ -12,6 +12,7 @@ use crate::clock::SystemClock;
 use crate::cluster::failure_pause::FailurePause;
 use crate::cluster::node_means::NodeMeans;
 use crate::cluster::partition::Partition;
+use crate::cluster::partition_file::READ_BACK;
 use crate::cluster::random::random;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
@@ -192,7 +193,8 @@ impl SnapshotTaker {
         let (node, taken_at) = (self.node.leases.node().to_owned(), self.clock.now());
         let record = SnapshotRecord { object: object.to_owned(), place, bytes, digest, node, taken_at };
         self.reach(SnapshotStep::ReadBack);
-        let read = self.node.snapshots.fetch(&self.node.runtime, &record, &partition.file().beside(".check"));
+        let read =
+            self.node.snapshots.fetch(&self.node.runtime, &record, &partition.file().beside(READ_BACK));
         read.map_err(|error| format!("the snapshot {object} was read back: {error:?}"))?;
         if !partition.log().has(place).map_err(|fault| fault.to_string())? {
             return Err(format!("the log has not got the last entry of the snapshot {object}"));
