@@ -59,6 +59,8 @@ pub(crate) fn check_folder(options: &ClusterOptions) -> Result<(), ClusterError>
     let path = options.folder.join(FOLDER_FILE);
     match std::fs::read_to_string(&path) {
         Ok(found) if found == options.cluster => Ok(()),
+        // A power cut may leave the file without what was written to it.
+        Ok(found) if found.is_empty() => Ok(std::fs::write(&path, &options.cluster)?),
         Ok(found) => Err(ClusterError::Options(format!(
             "the folder {} belongs to a node of the cluster {found}; a node of {} needs one of its own",
             options.folder.display(),
@@ -118,4 +120,19 @@ pub(crate) fn check_kept(stream: &Stream, options: &ClusterOptions) -> Result<()
 /// What the servers say.
 pub(crate) fn refused(error: impl std::fmt::Display) -> ClusterError {
     ClusterError::Servers(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_power_was_cut_before_its_cluster_was_written_down_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FOLDER_FILE);
+        std::fs::write(&path, "").unwrap();
+        check_folder(&ClusterOptions::new("orders", "first", folder.path())).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "orders");
+        check_folder(&ClusterOptions::new("payments", "first", folder.path())).unwrap_err();
+    }
 }
