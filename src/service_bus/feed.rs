@@ -12,7 +12,6 @@ use crate::amqp::Unsent;
 use crate::engine::MessageStatus;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
-use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::backlog::PackedMessage;
@@ -329,20 +328,6 @@ impl ConnectionTask {
                 self.pause(link, limits::SERVICE_BUS_TOO_LARGE_TIMEOUT);
             }
             false => self.detach(link, refusal),
-        }
-    }
-
-    /// Remembers what stands still because of its size, and says it once in the log: clients come back again and again.
-    fn note_too_large(&self, queue: &QueueName, number: SequenceNumber, sizes: (u64, u64), is_dead: bool) {
-        let (bytes, bytes_max) = sizes;
-        // A dead letter keeps nobody waiting, so it is not looked for among what is blocked.
-        let (too_large, now) = (&self.shared.meters.too_large, self.shared.clock.now());
-        match is_dead || too_large.note(queue, number, sizes, now) {
-            true => tracing::warn!(
-                %queue, %number, bytes, bytes_max,
-                "a message is larger than its receiver takes: nothing behind it is sent before it"
-            ),
-            false => tracing::debug!(%queue, %number, bytes, bytes_max, "a message is too large again"),
         }
     }
 

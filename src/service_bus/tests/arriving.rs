@@ -33,6 +33,7 @@ use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
+use crate::service_bus::tests::wire::described;
 use crate::testing::ManualClock;
 use crate::tls_connector::tls_connector;
 
@@ -112,11 +113,12 @@ async fn a_connection_that_was_quiet_for_long_is_told_what_comes_over_every_way(
     let host = host(with_tls()).await;
     let queue = host.queue("q", QueueOptions::default()).await;
     for (way, mut client) in every_way(host.addresses[0]).await {
-        client.attach_receiver(0, Source::of("q").deleting()).await;
+        client.attach_receiver(0, Source::of("q")).await;
         client.credit(0, 0, 2, false).await;
-        for body in ["x", "y"] {
+        for (number, body) in [(0, "x"), (1, "y")] {
             queue.send(Message::new(body)).await.unwrap();
             assert_eq!(client.another_answer().await.body(), body, "{way}");
+            assert_eq!(client.settle(number, described(ACCEPTED, Vec::new())).await.state(4), ACCEPTED);
             host.clock.advance(limits::AMQP_WRITE_TIMEOUT + Duration::from_secs(5));
         }
         client.detach(0).await;

@@ -57,7 +57,7 @@ impl Wire {
             replies.reply_to = "replies".to_owned();
             self.attach_receiver(200, replies).await;
             self.attach_sender(201, vec![Value::from("$cbs")]).await;
-            self.credit(200, 0, 1_000, false).await;
+            self.credit(200, 0, 10_000, false).await;
         }
         let claims =
             [("operation", "put-token"), ("type", "servicebus.windows.net:sastoken"), ("name", resource)];

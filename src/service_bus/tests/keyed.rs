@@ -18,6 +18,7 @@ use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::DETACH;
 use crate::service_bus::tests::wire::Host;
+use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::map;
 use crate::topic::Rule;
@@ -128,14 +129,17 @@ async fn who_says_another_text_is_sent_away_at_once() {
 
 #[tokio::test]
 async fn a_connection_with_as_many_tokens_as_it_may_have_shows_new_ones_for_the_same_places() {
-    let host = host("\"send\"").await;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write!(file, "[[key]]\nname = \"all\"\nkey_env = \"K\"\nrights = [\"send\"]\n").unwrap();
+    let host = Host::keyed(Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap()).await;
+    host.queue("q", QueueOptions::default()).await;
     for number in 0..limits::SERVICE_BUS_TOKENS_MAX {
         host.queue(&format!("many.{number}"), QueueOptions::default()).await;
     }
     let mut client = host.client().await;
     let show = async |client: &mut Wire, name: &str| {
         let resource = format!("amqp://localhost/{name}");
-        client.put_token(&resource, &token(KEY, "many", &resource, LATER)).await.status
+        client.put_token(&resource, &token(KEY, "all", &resource, LATER)).await.status
     };
     for number in 0..limits::SERVICE_BUS_TOKENS_MAX {
         assert_eq!(show(&mut client, &format!("many.{number}")).await, 202, "{number}");

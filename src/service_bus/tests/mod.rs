@@ -22,6 +22,7 @@ mod large;
 mod limited;
 mod looks;
 mod managing;
+mod missing_parts;
 mod older_java;
 mod prefetching;
 mod renewing;

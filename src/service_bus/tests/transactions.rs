@@ -30,14 +30,14 @@ use crate::topic::Rule;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const UNKNOWN: &str = "amqp:transaction:unknown-id";
-const ROLLED_BACK: &str = "amqp:transaction:rollback";
+pub(super) const ROLLED_BACK: &str = "amqp:transaction:rollback";
 const MODIFIED: u64 = 0x27;
 const DECLARED: u64 = 0x33;
 const IN_TRANSACTION: u64 = 0x34;
 
 /// The handles of links in these tests.
 const COORDINATOR: u32 = 7;
-const SENDER: u32 = 1;
+pub(super) const SENDER: u32 = 1;
 const RECEIVER: u32 = 2;
 
 /// A state that holds only if a transaction does.
@@ -45,17 +45,17 @@ fn transactional(outcome: Value) -> Value {
     in_transaction(&Bytes::from_static(b"never declared"), outcome)
 }
 
-fn in_transaction(transaction: &Bytes, outcome: Value) -> Value {
+pub(super) fn in_transaction(transaction: &Bytes, outcome: Value) -> Value {
     described(IN_TRANSACTION, vec![Value::Binary(transaction.clone()), outcome])
 }
 
-fn accepted() -> Value {
+pub(super) fn accepted() -> Value {
     described(ACCEPTED, Vec::new())
 }
 
 /// A client with a coordinator, a sender to `to` and a receiver of `from`.
-struct Transacting {
-    client: Wire,
+pub(super) struct Transacting {
+    pub(super) client: Wire,
 }
 
 impl Transacting {
@@ -68,7 +68,7 @@ impl Transacting {
     }
 
     /// One that has received `x`, the only message of the queue `q`, and has begun a transaction.
-    async fn holding_one(host: &Host, to: &str) -> (Queue, Transacting, Bytes) {
+    pub(super) async fn holding_one(host: &Host, to: &str) -> (Queue, Transacting, Bytes) {
         let queue = host.engine.client().queue("q").unwrap();
         queue.send(Message::new("x")).await.unwrap();
         let mut client = Transacting::new(host, to, Source::of("q")).await;
@@ -87,7 +87,7 @@ impl Transacting {
     }
 
     /// The kind of the answer to the end of a transaction, and its error.
-    async fn discharge(&mut self, transaction: &Bytes, fails: bool) -> (u64, String) {
+    pub(super) async fn discharge(&mut self, transaction: &Bytes, fails: bool) -> (u64, String) {
         let fields = vec![Value::Binary(transaction.clone()), Value::Boolean(fails)];
         let answer = self.ask(described(0x32, fields)).await;
         let error = if answer.state(4) == REJECTED { answer.error(4).0 } else { String::new() };
@@ -111,7 +111,7 @@ impl Transacting {
         }
     }
 
-    async fn send(&mut self, transaction: &Bytes, body: &[u8]) {
+    pub(super) async fn send(&mut self, transaction: &Bytes, body: &[u8]) {
         self.client.transfer_in(SENDER, in_transaction(transaction, NONE), &data(body)).await;
         assert_eq!(self.answer().await.state(4), IN_TRANSACTION);
     }
@@ -131,12 +131,12 @@ impl Transacting {
     }
 }
 
-async fn stored(queue: &Queue) -> (u64, u64, u64) {
+pub(super) async fn stored(queue: &Queue) -> (u64, u64, u64) {
     let counts = queue.view().await.unwrap().counts;
     (counts.ready, counts.locked, counts.completed)
 }
 
-fn unordered() -> QueueOptions {
+pub(super) fn unordered() -> QueueOptions {
     QueueOptions { order: Order::None, ..QueueOptions::default() }
 }
 
@@ -224,37 +224,6 @@ async fn a_sender_whose_queue_has_another_order_ends_when_its_transaction_is_rol
     assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
     let ended = transacting.client.another_answer().await;
     assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:link:detach-forced"));
-}
-
-#[tokio::test]
-async fn a_transaction_without_a_part_that_its_client_has_settled_does_nothing() {
-    let host = host_with_queue().await;
-    let to = host.queue("to", unordered()).await;
-    let (queue, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
-    transacting.send(&transaction, b"y").await;
-    // It holds no such delivery: what it settles at once is refused without an answer.
-    let settled = Value::Boolean(true);
-    let state = in_transaction(&transaction, accepted());
-    let fields = vec![settled.clone(), Value::Uint(0), Value::Uint(0), settled, state];
-    host.clock.advance(Duration::from_secs(61));
-    queue.receive(Duration::ZERO).await.unwrap().expect("its lock was lost").complete().await.unwrap();
-    transacting.client.say(DISPOSITION, fields).await;
-    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
-    assert_eq!(stored(&to).await, (0, 0, 0));
-}
-
-#[tokio::test]
-async fn a_transaction_without_a_message_that_was_too_large_for_its_link_does_nothing() {
-    let host = host_with_queue().await;
-    let to = host.queue("to", unordered()).await;
-    let (_, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
-    transacting.send(&transaction, b"y").await;
-    let large = data(&vec![0; usize::try_from(limits::SERVICE_BUS_MESSAGE_BYTES_MAX).unwrap() + 1]);
-    transacting.client.transfer_as(SENDER, (true, in_transaction(&transaction, NONE)), 0, &large).await;
-    let ended = transacting.client.another_answer().await;
-    assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:link:message-size-exceeded"));
-    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
-    assert_eq!(stored(&to).await, (0, 0, 0));
 }
 
 #[tokio::test]
@@ -467,7 +436,7 @@ async fn host_with_session() -> (Host, Queue, Queue) {
     (host, queue, to)
 }
 
-async fn host_with_queue() -> Host {
+pub(super) async fn host_with_queue() -> Host {
     let host = Host::open().await;
     host.queue("q", unordered()).await;
     host

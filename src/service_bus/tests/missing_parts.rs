@@ -1,0 +1,50 @@
+//! Transactions that miss a part whose client waits for no answer.
+
+use std::time::Duration;
+
+use crate::amqp::Value;
+use crate::limits;
+use crate::service_bus::tests::transactions::ROLLED_BACK;
+use crate::service_bus::tests::transactions::SENDER;
+use crate::service_bus::tests::transactions::Transacting;
+use crate::service_bus::tests::transactions::accepted;
+use crate::service_bus::tests::transactions::host_with_queue;
+use crate::service_bus::tests::transactions::in_transaction;
+use crate::service_bus::tests::transactions::stored;
+use crate::service_bus::tests::transactions::unordered;
+use crate::service_bus::tests::wire::DETACH;
+use crate::service_bus::tests::wire::DISPOSITION;
+use crate::service_bus::tests::wire::NONE;
+use crate::service_bus::tests::wire::REJECTED;
+use crate::service_bus::tests::wire::data;
+
+#[tokio::test]
+async fn a_transaction_without_a_part_that_its_client_has_settled_does_nothing() {
+    let host = host_with_queue().await;
+    let to = host.queue("to", unordered()).await;
+    let (queue, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
+    transacting.send(&transaction, b"y").await;
+    // It holds no such delivery: what it settles at once is refused without an answer.
+    let settled = Value::Boolean(true);
+    let state = in_transaction(&transaction, accepted());
+    let fields = vec![settled.clone(), Value::Uint(0), Value::Uint(0), settled, state];
+    host.clock.advance(Duration::from_secs(61));
+    queue.receive(Duration::ZERO).await.unwrap().expect("its lock was lost").complete().await.unwrap();
+    transacting.client.say(DISPOSITION, fields).await;
+    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    assert_eq!(stored(&to).await, (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_transaction_without_a_message_that_was_too_large_for_its_link_does_nothing() {
+    let host = host_with_queue().await;
+    let to = host.queue("to", unordered()).await;
+    let (_, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
+    transacting.send(&transaction, b"y").await;
+    let large = data(&vec![0; usize::try_from(limits::SERVICE_BUS_MESSAGE_BYTES_MAX).unwrap() + 1]);
+    transacting.client.transfer_as(SENDER, (true, in_transaction(&transaction, NONE)), 0, &large).await;
+    let ended = transacting.client.another_answer().await;
+    assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:link:message-size-exceeded"));
+    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    assert_eq!(stored(&to).await, (0, 0, 0));
+}
