@@ -209,6 +209,11 @@ impl<V: EngineVerb, P: FnMut(Command)> Drop for AwaitedAnswer<V, P> {
 }
 
 impl<V: EngineVerb> Letter<V> {
+    /// Whether it waits for work that nobody would have, as who has left it may ask again already.
+    fn is_left_work(&self) -> bool {
+        self.work_wait.is_some() && self.is_left()
+    }
+
     fn work(&self) -> MutexGuard<'_, LetterWork<V>> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -370,8 +375,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         records: &mut dyn MutableRecords,
     ) -> Read<LetterOutcome> {
         let mut work = self.work();
-        if self.work_wait.is_some() && self.is_left() {
-            // Nobody would have what it is handed, and who has left it may ask again already.
+        if self.is_left_work() {
             return Ok(LetterOutcome { effects: Vec::new(), found_nothing: true });
         }
         let verb = if V::HANDS_OUT { work.verb.clone() } else { work.verb.take() };
@@ -414,8 +418,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
 
     fn command(&self) -> Option<Command> {
         let mut work = self.work();
-        if self.work_wait.is_some() && self.is_left() {
-            // Nobody would have what it is handed, and who has left it may ask again already.
+        if self.is_left_work() {
             return None;
         }
         let command = work.verb.clone()?.into_command();

@@ -319,7 +319,9 @@ impl ConnectionTask {
             ),
         );
         let (queue, is_dead) = (packed_message.hold.queue.clone(), packed_message.hold.is_dead_letter);
-        self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
+        let shared = &self.shared;
+        let told = (is_dead, shared.clock.now());
+        shared.meters.too_large.tell(&queue, number, (bytes as u64, bytes_max), told);
         self.give_back_backlog(link);
         let Some(receiver) = self.receiver(link) else { return };
         match receiver.session.is_some() && !receiver.unsettled.is_empty() {

@@ -8,7 +8,6 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::mutex::Mutex;
-use crate::service_bus::connection_task::ConnectionTask;
 
 /// A message that was too large for the last receiver that came to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub(crate) struct TooLargeMessages {
 
 impl TooLargeMessages {
     /// Notes that a message was too large for a receiver; whether that is news.
-    pub(crate) fn note(
+    fn note(
         &self,
         queue: &QueueName,
         number: SequenceNumber,
@@ -54,6 +53,24 @@ impl TooLargeMessages {
         before.is_none()
     }
 
+    /// Notes a message that stands still because of its size, and says it once in the log: clients come back again and again. A dead
+    /// letter keeps nobody waiting, so it is not looked for among what is blocked.
+    pub(crate) fn tell(
+        &self,
+        queue: &QueueName,
+        number: SequenceNumber,
+        (bytes, bytes_max): (u64, u64),
+        (is_dead, now): (bool, Timestamp),
+    ) {
+        match is_dead || self.note(queue, number, (bytes, bytes_max), now) {
+            true => tracing::warn!(
+                %queue, %number, bytes, bytes_max,
+                "a message is larger than its receiver takes: nothing behind it is sent before it"
+            ),
+            false => tracing::debug!(%queue, %number, bytes, bytes_max, "a message is too large again"),
+        }
+    }
+
     /// Forgets a message: somebody has received it.
     pub(crate) fn forget(&self, queue: &QueueName, number: SequenceNumber) {
         let mut known = self.known.lock();
@@ -69,28 +86,6 @@ impl TooLargeMessages {
         let of_queue = known.range(from..).take_while(|((of, _), _)| of == queue);
         let fresh = of_queue.filter(|(_, message)| is_fresh(message, now));
         fresh.map(|((_, number), message)| (*number, *message)).collect()
-    }
-}
-
-impl ConnectionTask {
-    /// Remembers what stands still because of its size, and says it once in the log: clients come back again and again.
-    pub(crate) fn note_too_large(
-        &self,
-        queue: &QueueName,
-        number: SequenceNumber,
-        sizes: (u64, u64),
-        is_dead: bool,
-    ) {
-        let (bytes, bytes_max) = sizes;
-        // A dead letter keeps nobody waiting, so it is not looked for among what is blocked.
-        let (too_large, now) = (&self.shared.meters.too_large, self.shared.clock.now());
-        match is_dead || too_large.note(queue, number, sizes, now) {
-            true => tracing::warn!(
-                %queue, %number, bytes, bytes_max,
-                "a message is larger than its receiver takes: nothing behind it is sent before it"
-            ),
-            false => tracing::debug!(%queue, %number, bytes, bytes_max, "a message is too large again"),
-        }
     }
 }
 

@@ -263,7 +263,7 @@ BUGS = [
     ("only_one_waits_for_what_was_left", E + "letter.rs", "                    wakers.push(context.waker().clone());", "                    *wakers = vec![context.waker().clone()];"),
     ("what_failed_is_under_way_for_ever", E + "letter.rs", "        if is_awaited {\n            *self = AnswerSlot::Left", "        {\n            let _ = is_awaited;\n            *self = AnswerSlot::Left"),
     ("one_that_has_gone_keeps_the_others_waiting", E + "turn.rs", "                if !is_full && waiter.letter.is_left() {", "                if !is_full && waiter.letter.is_left() && false {"),
-    ("left_is_handed_out_to_nobody", E + "letter.rs", "if self.work_wait.is_some() && self.is_left() {", "if self.work_wait.is_some() && self.is_left() && false {"),
+    ("left_is_handed_out_to_nobody", E + "letter.rs", "self.work_wait.is_some() && self.is_left()", "self.work_wait.is_some() && self.is_left() && false"),
     ("failed_commit_is_answered", E + "commits.rs", "self.refuse(release, fault);\n        // The hot loop", "self.publish(release);\n        // The hot loop"),
     ("waiter_waits_too_long", E + "wakeups.rs", "self.deadlines.iter().take_while(|(until, _)| *until <= elapsed)", "self.deadlines.iter().take_while(|(until, _)| *until < elapsed)"),
     ("one_holder_gets_the_whole_rate", E + "wakeups.rs", "woken.sort_by_key(|waits_for| self.waiting.get(waits_for).and_then(|places| places.first().copied()));", "woken.sort();"),
