@@ -33,6 +33,7 @@ mod jet_stream;
 mod lane;
 mod lease_proof;
 mod leases;
+mod left;
 mod local_nats;
 mod looking;
 mod metering;

@@ -16,6 +16,8 @@ use crate::clock::Timestamp;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::lane::RequestLane;
 use crate::cluster::leases::Leases;
+use crate::cluster::left::hurry_when_left;
+use crate::cluster::left::seen_left;
 use crate::cluster::node_means::NodeMeans;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
@@ -434,8 +436,8 @@ impl Router {
     /// Ends the wait of a receiver of a workflow that waits no more, wherever that is.
     async fn withdraw_when_left(&self, letter: &LetterHandle, token: Option<LockToken>) -> Infallible {
         loop {
-            pause(LOOK_EVERY).await;
-            if let Some(token) = token.filter(|_| letter.is_left()) {
+            seen_left(letter).await;
+            if let Some(token) = token {
                 self.withdraw(token).await;
             }
         }
@@ -486,15 +488,5 @@ fn purge_of(command: &Command) -> Option<&Purge> {
     match command.asked() {
         Command::Purge(purge) => Some(purge),
         _ => None,
-    }
-}
-
-/// Ends the wait of somebody who waits no more, before something is handed out to nobody.
-async fn hurry_when_left(letter: &LetterHandle, hurry: &Notify) -> Infallible {
-    loop {
-        pause(LOOK_EVERY).await;
-        if letter.is_left() {
-            hurry.notify_one();
-        }
     }
 }

@@ -25,6 +25,7 @@ use crate::cluster::tests::router::has_all;
 use crate::cluster::tests::router::nodes;
 use crate::cluster::tests::router::workflow_of;
 use crate::cluster::tests::router::workflows;
+use crate::cluster::tests::router::workflows_of;
 use crate::cluster::wire;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
@@ -368,21 +369,32 @@ async fn a_partition_is_moved_to_no_node_that_would_not_take_it() {
     close(nodes).await;
 }
 
+/// Two nodes, a queue as the first has it, and workflows of a partition that the second has.
+async fn with_a_queue_of_two(
+    servers: &NatsServers,
+) -> (Vec<ClusterNode>, Queue, impl Iterator<Item = String>) {
+    let nodes = nodes(servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let of_other = (0..PARTITIONS).find(|number| nodes[1].engine(*number).is_some()).unwrap();
+    (nodes, queue, workflows_of(of_other))
+}
+
+/// Has the nodes take NATS for one that takes a few kilobytes at once.
+fn allow_little(nodes: &[ClusterNode]) {
+    for node in nodes {
+        node.handle().router.nodes.bytes_allowed.set(4_000).unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_hidden_beyond_what_nats_takes_at_once_is_offered_again_at_once() {
     const MESSAGES: usize = 12;
     let Some(servers) = NatsServers::start(1) else { return };
-    let nodes = nodes(&servers, &["first", "second"]).await;
-    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
-    let of_other = (0..PARTITIONS).find(|number| nodes[1].engine(*number).is_some()).unwrap();
-    let partition = |name: &String| partition_of(queue.name(), &WorkflowId::new(name).unwrap(), PARTITIONS);
-    let names = (0..).map(|number| format!("w{number}")).filter(|name| partition(name) == of_other);
+    let (nodes, queue, names) = with_a_queue_of_two(&servers).await;
     for workflow in names.take(MESSAGES) {
         queue.send(Message::new(vec![7; 1_000]).workflow(workflow)).await.unwrap();
     }
-    for node in &nodes {
-        node.handle().router.nodes.bytes_allowed.set(4_000).unwrap();
-    }
+    allow_little(&nodes);
     let all = async {
         let mut ended = 0;
         while ended < MESSAGES {
@@ -401,11 +413,7 @@ async fn what_is_hidden_beyond_what_nats_takes_at_once_is_offered_again_at_once(
 async fn what_is_received_all_or_none_and_is_beyond_what_nats_takes_at_once_is_received_by_nobody() {
     const MESSAGES: usize = 6;
     let Some(servers) = NatsServers::start(1) else { return };
-    let nodes = nodes(&servers, &["first", "second"]).await;
-    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
-    let of_other = (0..PARTITIONS).find(|number| nodes[1].engine(*number).is_some()).unwrap();
-    let partition = |name: &String| partition_of(queue.name(), &WorkflowId::new(name).unwrap(), PARTITIONS);
-    let names = (0..).map(|number| format!("w{number}")).filter(|name| partition(name) == of_other);
+    let (nodes, queue, names) = with_a_queue_of_two(&servers).await;
     let mut numbers = Vec::new();
     for workflow in names.take(MESSAGES) {
         queue.send(Message::new(vec![7; 1_000]).workflow(workflow)).await.unwrap();
@@ -413,9 +421,7 @@ async fn what_is_received_all_or_none_and_is_beyond_what_nats_takes_at_once_is_r
         numbers.push(delivery.sequence_number());
         delivery.defer().await.unwrap();
     }
-    for node in &nodes {
-        node.handle().router.nodes.bytes_allowed.set(4_000).unwrap();
-    }
+    allow_little(&nodes);
     let refused = queue.receive_deferred(&numbers).await;
     assert!(
         matches!(refused, Err(ReceiveError::Misuse(_))),

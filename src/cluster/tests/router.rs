@@ -58,13 +58,17 @@ pub(crate) fn has_all(node: &ClusterNode) -> bool {
     node.status().iter().all(|status| node.engine(status.partition).is_some())
 }
 
-/// A workflow of the queue `q` that belongs to a partition.
-pub(crate) fn workflow_of(partition: u16) -> String {
+/// Workflows of the queue `q` that belong to a partition.
+pub(crate) fn workflows_of(partition: u16) -> impl Iterator<Item = String> {
     let queue = QueueName::new("q").unwrap();
-    let mut names = (0..).map(|number| format!("w{number}"));
     let is_there =
-        |name: &String| partition_of(&queue, &WorkflowId::new(name).unwrap(), PARTITIONS) == partition;
-    names.find(is_there).unwrap()
+        move |name: &String| partition_of(&queue, &WorkflowId::new(name).unwrap(), PARTITIONS) == partition;
+    (0..).map(|number| format!("w{number}")).filter(is_there)
+}
+
+/// The first of them.
+pub(crate) fn workflow_of(partition: u16) -> String {
+    workflows_of(partition).next().unwrap()
 }
 
 /// For how long messages are hidden: no test waits for that.
