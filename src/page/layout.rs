@@ -9,6 +9,7 @@ use maud::html;
 use crate::api::Problem;
 use crate::api::foreign_text::visible;
 use crate::page::assets::NAMES;
+use crate::page::fields::FormFields;
 use crate::page::response;
 use crate::page::visitor::Visitor;
 
@@ -229,9 +230,9 @@ pub(crate) fn heading(title: Markup, aside: Markup) -> Markup {
     html! { div.heading { h1 { (title) } div.aside { (aside) } } }
 }
 
-/// How many rows a list has, or how many of them this page shows, if there are others.
-pub(crate) fn count(rows: usize, of: &str, are_others: bool) -> Markup {
-    html! { (rows) " " (of) @if are_others { " on this page" } }
+/// How many rows a list has, or how many of them this page shows, if there are others before it, as its fields say, or behind it.
+pub(crate) fn count(rows: usize, of: &str, fields: &FormFields, has_next: bool) -> Markup {
+    html! { (rows) " " (of) @if has_next || fields.one("after").is_some() { " on this page" } }
 }
 
 /// A link to the next page of a list.

@@ -40,7 +40,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     }
     let next = page.after.as_ref().map(|after| RequestPath::new("overview").query("after", Some(after)));
     let content = html! {
-        (heading(html! { "Overview" }, count(page.queues.len(), "queues", page.after.is_some() || fields.one("after").is_some())))
+        (heading(html! { "Overview" }, count(page.queues.len(), "queues", &fields, next.is_some())))
         (figures(&visitor, &rates))
         @if rows.is_empty() {
             div.empty { p.big { "No queue yet." }

@@ -29,7 +29,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let page: TopicPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
     let next = page.after.as_ref().map(|after| RequestPath::new("topics").query("after", Some(after)));
     let content = html! {
-        (heading(html! { "Topics" }, count(page.topics.len(), "topics", page.after.is_some() || fields.one("after").is_some())))
+        (heading(html! { "Topics" }, count(page.topics.len(), "topics", &fields, next.is_some())))
         @if page.topics.is_empty() {
             div.empty { p.big { "No topics." }
                 p.quiet { "A topic comes with a definition file, with " code { "PUT /v1/topics/{name}" }
