@@ -1,7 +1,5 @@
 //! Transactions that miss a part whose client waits for no answer.
 
-use std::time::Duration;
-
 use crate::amqp::Value;
 use crate::limits;
 use crate::service_bus::tests::transactions::ROLLED_BACK;
@@ -22,15 +20,17 @@ use crate::service_bus::tests::wire::data;
 async fn a_transaction_without_a_part_that_its_client_has_settled_does_nothing() {
     let host = host_with_queue().await;
     let to = host.queue("to", unordered()).await;
-    let (queue, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
-    transacting.send(&transaction, b"y").await;
-    // It holds no such delivery: what it settles at once is refused without an answer.
+    let (_, mut transacting, transaction) = Transacting::holding_one(&host, "to").await;
+    for _ in 0..limits::TRANSACTION_STEPS_MAX {
+        transacting.send(&transaction, b"y").await;
+    }
+    // It is one more than a transaction has: what its client settles at once is refused without an answer.
     let settled = Value::Boolean(true);
     let state = in_transaction(&transaction, accepted());
     let fields = vec![settled.clone(), Value::Uint(0), Value::Uint(0), settled, state];
-    host.clock.advance(Duration::from_secs(61));
-    queue.receive(Duration::ZERO).await.unwrap().expect("its lock was lost").complete().await.unwrap();
     transacting.client.say(DISPOSITION, fields).await;
+    let ended = transacting.client.another_answer().await;
+    assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:resource-limit-exceeded"));
     assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
     assert_eq!(stored(&to).await, (0, 0, 0));
 }
