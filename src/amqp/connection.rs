@@ -268,6 +268,9 @@ impl Connection {
     /// forgotten, and no event tells so.
     pub fn detach(&mut self, link: LinkId, error: Option<AmqpError>) {
         self.hub.unsent.remove(&link);
+        if self.phase == ConnectionPhase::Open {
+            self.on_link(link, |session, hub| session.miss_partial(hub, link.handle));
+        }
         self.on_link(link, |session, hub| session.detach(hub, link.handle, error));
     }
 

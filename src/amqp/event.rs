@@ -107,6 +107,12 @@ pub enum AmqpEvent {
         /// The transaction with which it ends so, or not at all.
         transaction: Option<Bytes>,
     },
+    /// Something of a transaction that the peer has settled, and so waits for no answer to, is about a link or a delivery that
+    /// has ended here. A transaction without it is not what the peer has asked for.
+    MissingPart {
+        /// The transaction.
+        transaction: Bytes,
+    },
     /// A receiving peer's credit has changed.
     Credit {
         /// The link.

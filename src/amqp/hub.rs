@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
+use bytes::Bytes;
+
 use crate::amqp::error::AmqpError;
 use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkId;
@@ -57,6 +59,15 @@ impl Hub {
     /// settles meanwhile, and renews locks.
     pub(crate) fn is_full_of_answers(&self) -> bool {
         self.outbox.answer_len() >= self.options.buffered_bytes_max
+    }
+
+    /// Tells that a transaction misses what its peer has settled: it is about something that has ended here.
+    pub(crate) fn miss_part(&mut self, settled_transaction: Option<&Bytes>) {
+        if let Some(transaction) = settled_transaction {
+            // A copy, because a part of a frame keeps all of it.
+            let transaction = Bytes::copy_from_slice(transaction);
+            self.events.push_back(AmqpEvent::MissingPart { transaction });
+        }
     }
 
     /// Whether one more delivery of the peer may be unsettled.

@@ -39,7 +39,10 @@ impl Session {
             return Err(Breach::session(condition::ERRANT_LINK, "a receiver has sent a transfer"));
         }
         match link.state {
-            LinkState::Detaching => Ok(()),
+            LinkState::Detaching => {
+                hub.miss_part(transfer.settled_transaction());
+                Ok(())
+            }
             LinkState::Left { .. } => Err(unattached()),
             LinkState::Attaching => Err(no_credit(transfer.handle)),
             LinkState::Attached => self.take_part(hub, transfer, payload),
@@ -111,6 +114,12 @@ impl Session {
             AmqpEvent::Message { link, delivery, format, tag, payload, settled, transaction }
         });
         Ok(())
+    }
+
+    /// Tells of a transaction that its message is missing of which only a part has come, before the link ends here.
+    pub(crate) fn miss_partial(&self, hub: &mut Hub, handle: u32) {
+        let partial = self.links.get(&handle).and_then(|link| link.partial.as_ref());
+        hub.miss_part(partial.and_then(Partial::settled_transaction));
     }
 
     /// Raises the credit of a sending peer, and tells it.

@@ -76,6 +76,13 @@ pub(crate) struct Partial {
     pub(crate) transaction: Option<Bytes>,
 }
 
+impl Partial {
+    /// The transaction to which it belongs, if its sender waits for no answer.
+    pub(crate) fn settled_transaction(&self) -> Option<&Bytes> {
+        self.transaction.as_ref().filter(|_| self.settled)
+    }
+}
+
 impl Link {
     /// Takes what a receiving peer says of its credit. Says whether anything has changed.
     pub(crate) fn take_credit(&mut self, flow: &Flow) -> bool {

@@ -174,12 +174,15 @@ impl Connection {
                 session.left(hub, end.error);
                 Ok(())
             }
-            _ if session.is_ending => Ok(()),
+            ended if session.is_ending => {
+                hub.miss_part(ended.settled_transaction());
+                Ok(())
+            }
             Performative::Attach(attach) => session.attach(hub, attach),
             Performative::Flow(flow) => session.flow(hub, &flow),
             Performative::Transfer(transfer, payload) => session.transfer(hub, transfer, payload),
             Performative::Disposition(disposition) => {
-                self.endings = Some(session.disposition(disposition)?);
+                self.endings = Some(session.disposition(hub, disposition)?);
                 Ok(())
             }
             Performative::Detach(detach) => session.detached(hub, detach),

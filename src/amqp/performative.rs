@@ -54,6 +54,15 @@ pub(crate) enum Performative {
 }
 
 impl Performative {
+    /// The transaction of which it is a part, if the peer waits for no answer to it.
+    pub(crate) fn settled_transaction(&self) -> Option<&Bytes> {
+        match self {
+            Performative::Transfer(transfer, _) => transfer.settled_transaction(),
+            Performative::Disposition(disposition) => disposition.settled_transaction(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn read(body: &Bytes) -> Result<Performative, DecodeError> {
         let mut reader = Reader::new(body);
         let number = descriptor(&mut reader, NAMES)?;

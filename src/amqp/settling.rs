@@ -67,7 +67,7 @@ impl Session {
 
     /// Finds the deliveries that a peer's disposition is about. Only those that are unsettled are looked at, however
     /// long the range.
-    pub(crate) fn disposition(&self, disposition: Disposition) -> Result<Endings, Breach> {
+    pub(crate) fn disposition(&self, hub: &mut Hub, disposition: Disposition) -> Result<Endings, Breach> {
         let (first, last) = (disposition.first, disposition.last.unwrap_or(disposition.first));
         if ahead(last, first).is_none() {
             return Err(Breach::session(
@@ -94,6 +94,14 @@ impl Session {
         if carries_more && numbers.len() > AMQP_RANGE_WITH_MORE_MAX {
             let what = "an outcome with annotations or an error is for fewer deliveries at once";
             return Err(Breach::session(condition::RESOURCE_LIMIT_EXCEEDED, what));
+        }
+        if let transaction @ Some(_) = disposition.settled_transaction() {
+            let found = numbers.len();
+            within(&self.described, first, last, &mut numbers);
+            if (numbers.len() as u64) < u64::from(last.wrapping_sub(first)) + 1 {
+                hub.miss_part(transaction);
+            }
+            numbers.truncate(found);
         }
         Ok(Endings { channel: self.channel, disposition, numbers: numbers.into_iter() })
     }

@@ -104,6 +104,11 @@ impl Transfer {
         })
     }
 
+    /// The transaction to which it belongs, if its sender waits for no answer.
+    pub(crate) fn settled_transaction(&self) -> Option<&Bytes> {
+        self.transaction.as_ref().filter(|_| self.settled == Some(true))
+    }
+
     pub(crate) fn write(&self, out: &mut BytesMut) {
         writer::descriptor(out, TRANSFER);
         list::write(out, |fields| {
@@ -135,6 +140,11 @@ pub(crate) struct Disposition {
 }
 
 impl Disposition {
+    /// The transaction to which it belongs, if who has received waits for no answer.
+    pub(crate) fn settled_transaction(&self) -> Option<&Bytes> {
+        self.transaction.as_ref().filter(|_| self.settled && self.role.is_receiver())
+    }
+
     pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Disposition, DecodeError> {
         let role = Role::read(fields)?;
         let first = fields.uint()?.ok_or(DecodeError::Missing("first"))?;

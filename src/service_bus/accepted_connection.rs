@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -13,6 +14,10 @@ use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::meters::OpenConnection;
+use crate::service_bus::piped_stream::Pipe;
+use crate::service_bus::piped_stream::PipedStream;
+use crate::service_bus::prompt::Prompt;
+use crate::service_bus::prompt::Silence;
 use crate::service_bus::rights::PLAIN;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::stream::ConnectionStream;
@@ -29,6 +34,7 @@ pub(crate) struct AcceptedConnection {
 struct OpenCount {
     /// Set when it is to end at once.
     cut: CancellationToken,
+    silence: Silence,
     _place: OwnedSemaphorePermit,
     _open: OpenConnection,
     /// The endpoint waits for it when it stops.
@@ -43,12 +49,28 @@ impl AcceptedConnection {
         awaited: TaskTrackerToken,
         cut: CancellationToken,
     ) -> AcceptedConnection {
-        let counted = Arc::new(OpenCount { cut, _place: place, _open: open, _awaited: awaited });
+        let counted = Arc::new(OpenCount {
+            cut,
+            silence: Silence::default(),
+            _place: place,
+            _open: open,
+            _awaited: awaited,
+        });
         AcceptedConnection { peer: peer.to_canonical(), is_tls: false, counted }
     }
 
     pub(crate) fn is_from_here(&self) -> bool {
         self.peer.is_loopback()
+    }
+
+    /// Its socket, for what stands upon it.
+    pub(crate) fn over(&self, stream: TcpStream) -> Prompt {
+        Prompt::new(stream, self.counted.silence.clone())
+    }
+
+    /// What stands upon its socket, as what it speaks AMQP over.
+    pub(crate) fn piped(&self, pipe: impl Pipe + 'static) -> ConnectionStream {
+        ConnectionStream::Piped(PipedStream::new(pipe, self.counted.silence.clone()))
     }
 
     /// Does something as long as the connection is not cut.

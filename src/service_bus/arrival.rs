@@ -20,7 +20,6 @@ use crate::inbound::connection::Connections;
 use crate::inbound::timeouts::Timeouts;
 use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::http::router;
-use crate::service_bus::piped_stream::PipedStream;
 use crate::service_bus::prompt::Prompt;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::stream::ConnectionStream;
@@ -113,7 +112,7 @@ impl Arrivals {
         };
         // Who is here without TLS needs no room for its handshake.
         let agreeing = Box::pin(async {
-            let mut stream = Box::new(TlsAcceptor::from(tls).accept(Prompt(stream)).await?);
+            let mut stream = Box::new(TlsAcceptor::from(tls).accept(accepted.over(stream)).await?);
             let first = stream.fill_buf().await?.first().copied();
             Ok(Some(DetectedConnection::Encrypted(stream, Spoken::of(first))))
         });
@@ -124,7 +123,7 @@ impl Arrivals {
         let shared = self.shared.clone();
         match arrived {
             DetectedConnection::Plain(stream, Spoken::Http) => {
-                Box::pin(self.answer(Prompt(stream), accepted)).await;
+                Box::pin(self.answer(accepted.over(stream), accepted)).await;
             }
             DetectedConnection::Plain(stream, _) => {
                 accepted.speak(shared, ConnectionStream::Tcp(stream)).await
@@ -133,7 +132,10 @@ impl Arrivals {
                 accepted.is_tls = true;
                 match spoken {
                     Spoken::Http => Box::pin(self.answer(stream, accepted)).await,
-                    _ => accepted.speak(shared, ConnectionStream::Piped(PipedStream::new(stream))).await,
+                    _ => {
+                        let piped = accepted.piped(stream);
+                        accepted.speak(shared, piped).await;
+                    }
                 }
             }
         }

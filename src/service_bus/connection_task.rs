@@ -26,6 +26,7 @@ use crate::service_bus::links::Receiver;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::transactions::Transactions;
+use crate::service_bus::transactions::link_is_over;
 
 /// What is done with the connection once an answer has come.
 type Continuation = Box<dyn FnOnce(&mut ConnectionTask) + Send>;
@@ -226,6 +227,9 @@ impl ConnectionTask {
                 Some(transaction) => self.settle_in(link, (delivery, settled), outcome, transaction),
                 None => self.settle(link, delivery, outcome, settled),
             },
+            AmqpEvent::MissingPart { transaction } => {
+                self.note_missing(true, Some(&transaction), &link_is_over());
+            }
             AmqpEvent::Credit { link, drain, .. } => self.note_credit(link, drain),
             AmqpEvent::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
             AmqpEvent::Ended { channel, .. } => self.leave(InOrder::End(channel)),

@@ -17,6 +17,7 @@ use tokio::io::Interest;
 use tokio::io::ReadBuf;
 
 use crate::limits;
+use crate::service_bus::prompt::Silence;
 
 /// What bytes go through, in both directions.
 pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -36,10 +37,13 @@ pub(crate) struct PipedStream {
     read_error: Option<io::Error>,
     is_broken: bool,
     write_error: Option<io::Error>,
+    /// Of the socket below the pipe.
+    silence: Silence,
 }
 
 impl PipedStream {
-    pub(crate) fn new(pipe: impl Pipe + 'static) -> PipedStream {
+    /// Speaks through a pipe, which stands upon a socket that can be silenced.
+    pub(crate) fn new(pipe: impl Pipe + 'static, silence: Silence) -> PipedStream {
         PipedStream {
             pipe: Box::new(pipe),
             incoming: BytesMut::new(),
@@ -49,6 +53,7 @@ impl PipedStream {
             read_error: None,
             is_broken: false,
             write_error: None,
+            silence,
         }
     }
 
@@ -107,6 +112,7 @@ impl PipedStream {
 
     pub(crate) fn stop_writing(&mut self) {
         self.is_broken = true;
+        self.silence.begin();
     }
 
     /// Writes all that waits, and says that nothing follows; neither, where nothing more is to arrive: the pipe would first pass on
@@ -195,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn no_more_is_taken_than_there_is_room_for_and_what_was_taken_arrives() {
         let (near, mut far) = tokio::io::duplex(1_000);
-        let mut piped = PipedStream::new(near);
+        let mut piped = PipedStream::new(near, Silence::default());
         let bytes = vec![7; 2 * limits::AMQP_PIPED_BYTES];
         assert_eq!(piped.try_write(&bytes).unwrap(), limits::AMQP_PIPED_BYTES);
         assert_eq!(piped.try_write(&bytes).unwrap_err().kind(), io::ErrorKind::WouldBlock);
@@ -209,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_peer_that_left_was_not_sent_stays_unsent() {
         let (near, far) = tokio::io::duplex(10);
-        let mut piped = PipedStream::new(near);
+        let mut piped = PipedStream::new(near, Silence::default());
         assert_eq!(piped.try_write(&[7; 100]).unwrap(), 100);
         drop(far);
         assert!(!piped.ready(None).await);
@@ -221,7 +227,7 @@ mod tests {
     #[tokio::test]
     async fn what_the_pipe_has_taken_does_not_arrive_once_writing_was_stopped() {
         let (near, mut far) = tokio::io::duplex(10);
-        let mut piped = PipedStream::new(tokio::io::BufWriter::new(near));
+        let mut piped = PipedStream::new(tokio::io::BufWriter::new(near), Silence::default());
         assert_eq!(piped.try_write(&[7; 100]).unwrap(), 100);
         let first = [0; 10];
         assert!(piped.ready(None).now_or_never().is_none(), "the peer takes nothing");
@@ -236,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn what_comes_is_read_once_and_then_its_end() {
         let (near, mut far) = tokio::io::duplex(100);
-        let mut piped = PipedStream::new(near);
+        let mut piped = PipedStream::new(near, Silence::default());
         let mut buffer = [0; 4];
         assert_eq!(piped.try_read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         far.write_all(b"abcdef").await.unwrap();

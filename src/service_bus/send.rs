@@ -26,6 +26,7 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::sender::MessageGroup;
 use crate::service_bus::sender::Sender;
 use crate::service_bus::shared::EndpointState;
+use crate::service_bus::transactions::link_is_over;
 
 /// The format of a batch: each of its data sections is a message.
 const BATCH: u32 = 0x8001_3700;
@@ -120,7 +121,7 @@ impl ConnectionTask {
                 let refusal = "the management node takes no request in a transaction; send and settle over links, and schedule \
                                with x-opt-scheduled-enqueue-time";
                 let refusal = AmqpRefusal::new(condition::NOT_IMPLEMENTED, refusal);
-                self.refuse_delivery(link, (delivery, settled), refusal);
+                self.refuse_delivery(link, (delivery, settled), transaction.as_ref(), refusal);
                 self.grant_requests(link);
             }
             Some(EndpointLink::Requests(requests)) => {
@@ -139,18 +140,20 @@ impl ConnectionTask {
                 self.send_settlements();
                 self.take_request(link, &node, &payload);
             }
-            _ => {}
+            _ => self.note_missing(settled, transaction.as_ref(), &link_is_over()),
         }
     }
 
     /// Refuses a delivery. Who has settled it waits for no answer, and hears it by the end of the link, which also ends where nothing
-    /// more can come over it.
+    /// more can come over it, and by that of the transaction to which it was to belong.
     pub(crate) fn refuse_delivery(
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
+        transaction: Option<&Bytes>,
         refusal: AmqpRefusal,
     ) {
+        self.note_missing(settled, transaction, &refusal);
         match settled || refusal.condition == condition::DETACH_FORCED {
             true => self.detach(link, refusal),
             false => self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into()))),
@@ -165,14 +168,14 @@ impl ConnectionTask {
     ) {
         let refusal = AmqpRefusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
         match self.links.get(&link) {
-            Some(EndpointLink::Sender(_)) if let Some(transaction) = transaction.filter(|_| settled) => {
-                self.refuse_part(link, (delivery, settled), transaction, refusal);
-            }
             Some(EndpointLink::Coordinator | EndpointLink::Requests(_)) => {
-                self.refuse_delivery(link, (delivery, settled), refusal);
+                self.refuse_delivery(link, (delivery, settled), transaction, refusal);
                 self.grant_requests(link);
             }
-            _ => self.group(link, (!settled).then_some(delivery), Err(refusal), 0),
+            _ => {
+                self.note_missing(settled, transaction, &refusal);
+                self.group(link, (!settled).then_some(delivery), Err(refusal), 0);
+            }
         }
     }
 

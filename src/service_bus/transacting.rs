@@ -30,6 +30,7 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::transactions::OpenTransaction;
 use crate::service_bus::transactions::TransactionPart;
+use crate::service_bus::transactions::link_is_over;
 
 const DECLARE: (&str, u64) = ("amqp:declare:list", 0x31);
 const DISCHARGE: (&str, u64) = ("amqp:discharge:list", 0x32);
@@ -155,7 +156,7 @@ impl ConnectionTask {
                 self.amqp.settle(link, delivery, outcome);
             }
             Err(refusal) => {
-                self.refuse_part(link, (delivery, settled), &transaction, refusal);
+                self.refuse_delivery(link, (delivery, settled), Some(&transaction), refusal);
                 if settled {
                     return;
                 }
@@ -173,7 +174,9 @@ impl ConnectionTask {
         transaction: Bytes,
     ) {
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let Some(receiver) = self.receiver(link) else { return };
+        let Some(receiver) = self.receiver(link) else {
+            return self.note_missing(settled, Some(&transaction), &link_is_over());
+        };
         let hold = receiver.unsettled.get(&delivery).cloned();
         let outcome = outcome.unwrap_or(DeliveryOutcome::Released);
         let added = hold.ok_or_else(AmqpRefusal::lock_lost).and_then(|hold| {
@@ -197,22 +200,15 @@ impl ConnectionTask {
                 }
                 self.note_settled(link);
             }
-            Err(refusal) => self.refuse_part(link, (delivery, settled), &transaction, refusal),
+            Err(refusal) => self.refuse_delivery(link, (delivery, settled), Some(&transaction), refusal),
         }
     }
 
-    /// Refuses what was to belong to a transaction. One that misses what its client has settled is not done.
-    pub(crate) fn refuse_part(
-        &mut self,
-        link: LinkId,
-        (delivery, settled): (DeliveryNumber, bool),
-        transaction: &Bytes,
-        refusal: AmqpRefusal,
-    ) {
-        if settled {
+    /// Notes that a transaction, if there is one, misses what its client has settled, and so hears nothing of.
+    pub(crate) fn note_missing(&mut self, settled: bool, transaction: Option<&Bytes>, refusal: &AmqpRefusal) {
+        if let Some(transaction) = transaction.filter(|_| settled) {
             self.transactions.note_missing(transaction, refusal.clone());
         }
-        self.refuse_delivery(link, (delivery, settled), refusal);
     }
 }
 

@@ -122,6 +122,12 @@ fn number_of(id: &Bytes) -> Option<u64> {
     Some(u64::from_be_bytes(<[u8; 8]>::try_from(&id[..]).ok()?))
 }
 
+/// Why a part of a transaction is missing that was said of a link, or a delivery, which has ended here meanwhile.
+pub(crate) fn link_is_over() -> AmqpRefusal {
+    let why = "a part of the transaction came over a link, or for a delivery, that had ended meanwhile";
+    AmqpRefusal::new(condition::DETACH_FORCED, why)
+}
+
 fn unknown() -> AmqpRefusal {
     AmqpRefusal::new(condition::UNKNOWN_TRANSACTION, "the connection has no such open transaction")
 }

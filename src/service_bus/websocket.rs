@@ -28,9 +28,7 @@ use tokio::io::ReadBuf;
 
 use crate::limits;
 use crate::service_bus::accepted_connection::AcceptedConnection;
-use crate::service_bus::piped_stream::PipedStream;
 use crate::service_bus::shared::EndpointState;
-use crate::service_bus::stream::ConnectionStream;
 
 /// What the SDKs of Azure call AMQP over a WebSocket, and what its standard does.
 const PROTOCOLS: [&str; 2] = ["AMQPWSB10", "amqp"];
@@ -56,7 +54,8 @@ pub(crate) async fn open(
         .max_message_size(limits::AMQP_WEBSOCKET_MESSAGE_BYTES_MAX)
         .max_frame_size(limits::AMQP_WEBSOCKET_MESSAGE_BYTES_MAX);
     upgrade.on_upgrade(|socket| {
-        accepted.speak(shared, ConnectionStream::Piped(PipedStream::new(WebSocketBytes::new(socket))))
+        let piped = accepted.piped(WebSocketBytes::new(socket));
+        accepted.speak(shared, piped)
     })
 }
 

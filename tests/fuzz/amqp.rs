@@ -126,6 +126,6 @@ fn answer(connection: &mut Connection, event: &AmqpEvent) {
         AmqpEvent::Detached { link, .. } => connection.detach(*link, None),
         AmqpEvent::Ended { channel, .. } => connection.end(*channel),
         AmqpEvent::Closed { .. } => connection.close(None),
-        AmqpEvent::Opened(_) => {}
+        AmqpEvent::Opened(_) | AmqpEvent::MissingPart { .. } => {}
     }
 }

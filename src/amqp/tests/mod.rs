@@ -3,6 +3,7 @@
 mod books;
 mod codec;
 mod linking;
+mod missing_parts;
 mod opening;
 pub(crate) mod peer;
 mod receiving;

@@ -70,7 +70,7 @@ fn answer(connection: &mut Connection, event: &AmqpEvent) {
         AmqpEvent::Detached { link, .. } => connection.detach(*link, None),
         AmqpEvent::Ended { channel, .. } => connection.end(*channel),
         AmqpEvent::Closed { .. } => connection.close(None),
-        AmqpEvent::Opened(_) => {}
+        AmqpEvent::Opened(_) | AmqpEvent::MissingPart { .. } => {}
     }
 }
 
