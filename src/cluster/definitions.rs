@@ -381,7 +381,10 @@ impl QueueDefinitions {
         if self.wait_until(is_known, limits::DEFINITIONS_WAIT).await {
             return Ok(());
         }
-        let loaded = self.load_unless(is_known).await;
+        let loaded = tokio::select! {
+            loaded = self.load_unless(is_known) => loaded,
+            () = self.until(is_known) => return Ok(()),
+        };
         // A leader that has just been elected may be late, and the watch may go on.
         match self.wait_until(is_known, limits::ROUTE_WAIT).await {
             true => Ok(()),
@@ -408,16 +411,18 @@ impl QueueDefinitions {
 
     /// Waits until something was heard; false when it was not in time.
     async fn wait_until(&self, is_so: impl Fn() -> bool, limit: Duration) -> bool {
-        let heard = async {
-            loop {
-                let changed = self.changed.notified();
-                if is_so() {
-                    return;
-                }
-                changed.await;
+        tokio::time::timeout(limit, self.until(is_so)).await.is_ok()
+    }
+
+    /// Waits until something was heard.
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            if is_so() {
+                return;
             }
-        };
-        tokio::time::timeout(limit, heard).await.is_ok()
+            changed.await;
+        }
     }
 }
 

@@ -168,10 +168,23 @@ impl Leases {
     /// Says that this node is gone, so that others need not wait for it. What another process has written as this node meanwhile
     /// stays, though nobody listens for it any more.
     pub(crate) async fn leave(&self) {
-        let Some(entered) = self.state().entered else { return };
         let key = format!("{NODE_PREFIX}{}", self.node);
-        let gone = self.bucket.delete_expect_revision(key, Some(entered));
-        let _ = in_time(limits::NATS_ANSWER, gone).await;
+        let entered = self.state().entered;
+        let revision = match entered {
+            None => self.unanswered_entry(&key).await,
+            known => known,
+        };
+        if let Some(revision) = revision {
+            let gone = self.bucket.delete_expect_revision(key, Some(revision));
+            let _ = in_time(limits::NATS_ANSWER, gone).await;
+        }
+    }
+
+    /// The revision of what this node has written of itself without hearing that it was done.
+    async fn unanswered_entry(&self, key: &str) -> Option<u64> {
+        let entry = in_time(limits::NATS_ANSWER, self.bucket.entry(key)).await.ok()??;
+        let beat = read::<Beat>(&entry)?;
+        (beat.incarnation == self.incarnation).then_some(entry.revision)
     }
 
     /// Follows what all nodes say until this one is stopped.

@@ -355,11 +355,13 @@ async fn prepare(
     insist("open the streams", wait, || make_streams(&client, &options, &stop)).await?;
     let context = jetstream::new(client.clone());
     let incarnation = random();
-    let leases = Arc::new(Leases::open(&context, own_signals, &options, incarnation).await?);
+    let leases = || Leases::open(&context, own_signals.clone(), &options, incarnation);
+    let leases = Arc::new(insist("open the leases", wait, leases).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
     insist("read what queues there are", wait, load).await?;
-    let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
+    let snapshots = || Snapshots::open(&context, &options, leases.bucket(), stop.clone());
+    let snapshots = Arc::new(insist("open the snapshots", wait, snapshots).await?);
     runtime.spawn(boxed(snapshots.clone().watch()));
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node, incarnation).await?;
@@ -376,8 +378,9 @@ async fn prepare(
     };
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
-        let version = means.leases.entry_version.clone();
-        let log = JetStreamLog::open(&client, &context, &options, number, version, stop.clone()).await?;
+        let version = || means.leases.entry_version.clone();
+        let log = || JetStreamLog::open(&client, &context, &options, number, version(), stop.clone());
+        let log = insist("open the log of a partition", wait, log).await?;
         let path = options.folder.join(format!("partition-{number}.redb"));
         partitions.push(Arc::new(Partition::new(number, path, log, means.clone())));
     }

@@ -253,8 +253,6 @@ impl Partition {
     /// after twice as long, and is stopped meanwhile.
     pub(crate) fn run(self: Arc<Partition>) {
         let (clock, mut pause) = (SystemClock::default(), FailurePause::new(self.node.leases.lease()));
-        // Before the file is open, nobody takes a snapshot of it.
-        self.file.remove_copies();
         while !self.node.stop.is_said() {
             pause.begin();
             let ended = match guarded(|| self.follow_and_serve(&mut || pause.note_going_on(clock.elapsed())))

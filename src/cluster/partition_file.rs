@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Once;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -26,13 +27,15 @@ pub(crate) struct PartitionFile {
     path: PathBuf,
     /// Where snapshots of it are taken. Held while one is written, and the file is not opened anew meanwhile.
     source: Mutex<Option<SnapshotSource>>,
+    first_open: Once,
     /// Whether it is to be closed, so that a snapshot that is being written gives way.
     is_closing: AtomicBool,
 }
 
 impl PartitionFile {
     pub(crate) fn new(path: PathBuf) -> PartitionFile {
-        PartitionFile { path, source: Mutex::default(), is_closing: AtomicBool::new(false) }
+        let (source, is_closing) = (Mutex::default(), AtomicBool::new(false));
+        PartitionFile { path, source, first_open: Once::new(), is_closing }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -47,7 +50,7 @@ impl PartitionFile {
     }
 
     /// Removes the copies that a crash has left beside it; nobody may be writing any.
-    pub(crate) fn remove_copies(&self) {
+    fn remove_copies(&self) {
         for copy in COPIES.map(|suffix| self.beside(suffix)) {
             match std::fs::remove_file(&copy) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -58,8 +61,10 @@ impl PartitionFile {
         }
     }
 
-    /// Notes that it is open.
+    /// Notes that it is open. The first time, what a crash has left beside it is removed: now no other process has the file, and
+    /// nobody here has taken a snapshot of it.
     pub(crate) fn set_open(&self, source: SnapshotSource) {
+        self.first_open.call_once(|| self.remove_copies());
         *self.source.lock() = Some(source);
     }
 

@@ -151,11 +151,6 @@ impl Client {
         self.inbox().try_out(command).await
     }
 
-    /// Tells whoever waits for work under a token that it has waited long enough.
-    pub(crate) fn withdraw(&self, token: LockToken) {
-        self.inbox().post_at_once(Request::Withdraw(token));
-    }
-
     /// Tells whoever waits for work in a queue that there is nothing, so that it looks elsewhere.
     pub(crate) fn end_waits(&self) {
         self.inbox().post_at_once(Request::EndWaits);

@@ -25,9 +25,20 @@ impl LeftAnswers {
         LeavingGuard { noted_in: self, answer: Some(answer), is_answered: false }
     }
 
-    /// Waits until all that they hand out is asked to be given back: what is asked from then on comes behind that.
-    pub(crate) async fn end(&self) {
-        poll_fn(|context| if self.are_under_way(context) { Poll::Pending } else { Poll::Ready(()) }).await;
+    /// Waits until all that they hand out is asked to be given back: what is asked from then on comes behind that. If that takes time,
+    /// `hurry` is called, once, to end what is still waited for in vain.
+    pub(crate) async fn end(&self, hurry: impl FnOnce()) {
+        let mut hurry = Some(hurry);
+        let ended = poll_fn(|context| {
+            if !self.are_under_way(context) {
+                return Poll::Ready(());
+            }
+            if let Some(hurry) = hurry.take() {
+                hurry();
+            }
+            Poll::Pending
+        });
+        ended.await;
     }
 
     fn are_under_way(&self, context: &Context<'_>) -> bool {

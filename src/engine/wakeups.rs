@@ -37,8 +37,8 @@ pub(crate) struct Wakeups {
     waiters: BTreeMap<WaiterPlace, Waiter>,
     waiting: BTreeMap<WaitsFor, BTreeSet<WaiterPlace>>,
     deadlines: BTreeSet<(Duration, WaiterPlace)>,
-    /// Those who can be told that they have waited long enough.
-    by_token: BTreeMap<LockToken, WaiterPlace>,
+    /// Those who can be told that they have waited long enough; several may ask for more of one workflow.
+    by_token: BTreeMap<LockToken, BTreeSet<WaiterPlace>>,
     next_place: WaiterPlace,
     /// How many may come before those are looked for who have left.
     sweep_in: usize,
@@ -78,7 +78,7 @@ impl Wakeups {
         self.waiting.entry(waiter.waits_for().clone()).or_default().insert(place);
         self.deadlines.insert((waiter.until, place));
         if let Some(token) = waiter.letter.token() {
-            self.by_token.insert(token, place);
+            self.by_token.entry(token).or_default().insert(place);
         }
         self.waiters.insert(place, waiter);
     }
@@ -97,17 +97,10 @@ impl Wakeups {
     fn take(&mut self, place: WaiterPlace) -> Waiter {
         let waiter = self.waiters.remove(&place).expect("every listed receiver waits");
         self.deadlines.remove(&(waiter.until, place));
-        if let Some(token) = waiter.letter.token()
-            && self.by_token.get(&token) == Some(&place)
-        {
-            self.by_token.remove(&token);
+        if let Some(token) = waiter.letter.token() {
+            take_out(&mut self.by_token, &token, place);
         }
-        if let Some(places) = self.waiting.get_mut(waiter.waits_for()) {
-            places.remove(&place);
-            if places.is_empty() {
-                self.waiting.remove(waiter.waits_for());
-            }
-        }
+        take_out(&mut self.waiting, waiter.waits_for(), place);
         waiter
     }
 
@@ -152,10 +145,10 @@ impl Wakeups {
         places.into_iter().map(|place| self.take(place)).collect()
     }
 
-    /// Takes out the receiver that waits under a token.
-    pub(crate) fn withdraw(&mut self, token: LockToken) -> Option<Waiter> {
-        let place = *self.by_token.get(&token)?;
-        Some(self.take(place))
+    /// Takes out the receivers that wait under a token.
+    pub(crate) fn withdraw(&mut self, token: LockToken) -> Vec<Waiter> {
+        let places = self.by_token.get(&token).cloned().unwrap_or_default();
+        places.into_iter().map(|place| self.take(place)).collect()
     }
 
     /// Notes that a rate keeps receivers waiting until an instant of engine time.
@@ -211,9 +204,38 @@ impl Wakeups {
     }
 }
 
+/// Takes out a place of those that are listed under a key.
+fn take_out<K: Ord>(listed: &mut BTreeMap<K, BTreeSet<WaiterPlace>>, key: &K, place: WaiterPlace) {
+    if let Some(places) = listed.get_mut(key) {
+        places.remove(&place);
+        if places.is_empty() {
+            listed.remove(key);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::letter::WorkWait;
+    use crate::engine::letter::letter;
+    use crate::engine::rules::verbs::ReceiveFromWorkflow;
+    use crate::id::QueueName;
+
+    #[test]
+    fn everybody_who_waits_under_a_token_can_be_told_that_it_was_long_enough() {
+        let (mut wakeups, token) = (Wakeups::default(), LockToken::new(1, [0; 12]));
+        let verb = ReceiveFromWorkflow { queue: QueueName::new("q").unwrap(), token, max: 1 };
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            let work_wait = WorkWait { token: Some(token), ..WorkWait::new(&verb, Duration::MAX) };
+            let (letter, answer) = letter(verb.clone(), Some(work_wait), |_| ());
+            answers.push(answer);
+            wakeups.park(Waiter { letter, until: Duration::MAX });
+        }
+        assert_eq!(wakeups.withdraw(token).len(), 2);
+        assert_eq!((wakeups.withdraw(token).len(), wakeups.len()), (0, 0));
+    }
 
     #[test]
     fn who_does_not_sleep_any_more_is_forgotten_long_before_it_would_wake() {

@@ -115,7 +115,7 @@ impl Writer {
             }
             // After the turn: what was asked before it is withdrawn waits now, or has been served.
             for token in gathered.withdrawn {
-                if let Some(waiter) = self.wakeups.withdraw(token) {
+                for waiter in self.wakeups.withdraw(token) {
                     self.answer_with_nothing(waiter.letter);
                 }
             }

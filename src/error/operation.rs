@@ -45,7 +45,8 @@ impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {
         match unavailable {
             // It is what was asked that is wrong, and was not done.
             Unavailable::TooLarge { bytes, bytes_max } => {
-                let problem = format!("has {bytes} bytes, at most {bytes_max} are allowed on a cluster");
+                let problem =
+                    format!("or its answer has {bytes} bytes, at most {bytes_max} are allowed on a cluster");
                 OperationError::Misuse(Misuse::new("request", problem).known_as("too_large"))
             }
             Unavailable::Unsupported(why) => {

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::engine::client::client::Client;
+use crate::engine::inbox::Request;
 use crate::engine::left_answers::LeftAnswers;
 use crate::engine::letter::WorkWait;
 use crate::engine::query::LookSlot;
@@ -121,6 +122,11 @@ impl Client {
     ) -> Result<V::Done, ReceiveError> {
         let work_wait = WorkWait::new(&verb, wait.min(limits::DURATION_MAX));
         self.inbox().ask_until(verb, token, work_wait, enough).await?.map_err(ReceiveError::Refused)
+    }
+
+    /// Tells whoever waits for work under a token that it has waited long enough.
+    pub(crate) fn withdraw(&self, token: LockToken) {
+        self.inbox().post_at_once(Request::Withdraw(token));
     }
 
     /// Looks something up in a queue.

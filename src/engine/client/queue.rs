@@ -199,7 +199,8 @@ impl Queue {
     /// # Errors
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound) when one is not set aside;
     /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when its workflow has a holder, and
-    /// [`ReceiveRefusal::WorkflowHeld`](crate::error::ReceiveRefusal::WorkflowHeld) when it stands still.
+    /// [`ReceiveRefusal::WorkflowHeld`](crate::error::ReceiveRefusal::WorkflowHeld) when it stands still. On a cluster a [`Misuse`] of code
+    /// `too_large` when together they have more bytes than an answer takes: ask for fewer.
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         check_numbers(numbers)?;
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());

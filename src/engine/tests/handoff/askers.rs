@@ -129,8 +129,8 @@ impl Asker {
             shuttle::thread::yield_now();
         }
         let waited_for = left.clone();
-        let other = spawn("asker", move || block_on(waited_for.end())).unwrap();
-        block_on(left.end());
+        let other = spawn("asker", move || block_on(waited_for.end(|| ()))).unwrap();
+        block_on(left.end(|| ()));
         other.join().unwrap();
     }
 
