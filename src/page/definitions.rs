@@ -19,8 +19,13 @@ use crate::remote::RequestPath;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let page: DefinitionPage = visitor.api.get(&RequestPath::new("/v1/definitions")).await?;
-    let part = ScreenPart::of(&page.definitions, RequestPath::new("definitions"), &fields);
+    let mut page: DefinitionPage = visitor.api.get(&RequestPath::new("/v1/definitions")).await?;
+    let part = ScreenPart::of(
+        &mut page.definitions,
+        |row| row.queue.clone(),
+        RequestPath::new("definitions"),
+        &fields,
+    );
     let content = html! {
         (heading(html! { "Definitions" }, html! {
             @if visitor.may_manage_all() { (ActionPlan::new(PageAction::Reload).with("back", "definitions").button()) } }))
@@ -28,7 +33,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
             div.notice.bad { p { strong { "The files as they are now are not in use. " } "The last valid set is." }
                 pre tabindex="0" { (visible(problem, true)) } }
         }
-        @if page.definitions.is_empty() { div.empty { p.big { "No definitions." } } }
+        @if part.all == 0 { div.empty { p.big { "No definitions." } } }
         ul.rows aria-label="Definitions" {
             @for definition in part.rows {
                 li.row.calm {

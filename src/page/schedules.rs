@@ -19,14 +19,16 @@ use crate::remote::RequestPath;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let page: SchedulePage = visitor.api.get(&RequestPath::new("/v1/schedules")).await?;
+    let mut page: SchedulePage = visitor.api.get(&RequestPath::new("/v1/schedules")).await?;
     let mut rows: Vec<(&ScheduleView, bool)> = Vec::new();
-    let part = ScreenPart::of(&page.schedules, RequestPath::new("schedules"), &fields);
+    // Names of queues have no line breaks, which come before all that they have: the order is that of queue and name.
+    let name = |row: &ScheduleView| format!("{}\n{}", row.queue, row.name);
+    let part = ScreenPart::of(&mut page.schedules, name, RequestPath::new("schedules"), &fields);
     for schedule in part.rows {
         rows.push((schedule, visitor.may_manage(&schedule.queue).await));
     }
     let content = html! {
-        (heading(html! { "Schedules" }, html! { (page.schedules.len()) }))
+        (heading(html! { "Schedules" }, html! { (part.all) }))
         @if rows.is_empty() { div.empty { p.big { "No schedules." } p.quiet { "A definition file can have some." } } }
         ul.rows aria-label="Schedules" {
             @for (schedule, may) in &rows {

@@ -60,9 +60,9 @@ fn row(visitor: &Visitor, topic: &TopicEnvelope) -> Markup {
 /// The screen of one topic.
 pub(crate) async fn detail(visitor: Visit, fields: FormFields) -> PageResult {
     let name = fields.one("name").unwrap_or_default();
-    let topic: TopicEnvelope = visitor.api.get(&RequestPath::new("/v1/topics").data(name)).await?;
+    let mut topic: TopicEnvelope = visitor.api.get(&RequestPath::new("/v1/topics").data(name)).await?;
     let screen = RequestPath::new("topic").query("name", Some(name));
-    let part = ScreenPart::of(&topic.subscriptions, screen, &fields);
+    let part = ScreenPart::of(&mut topic.subscriptions, |row| row.name.clone(), screen, &fields);
     let mut rows = Vec::new();
     for subscription in part.rows {
         let queue = RequestPath::new("/v1/queues").data(&subscription.queue);
@@ -71,8 +71,8 @@ pub(crate) async fn detail(visitor: Visit, fields: FormFields) -> PageResult {
     }
     let content = html! {
         (heading(html! { "Topic " bdi.id { (visible(&topic.name, false)) } },
-            html! { (topic.subscriptions.len()) " subscriptions" }))
-        @if topic.subscriptions.is_empty() {
+            html! { (part.all) " subscriptions" }))
+        @if part.all == 0 {
             div.empty { p.big { "No subscriptions." } p.quiet { "What is sent to the topic goes nowhere." } }
         }
         ul.rows aria-label="Subscriptions" { @for row in &rows { (row) } }
@@ -92,7 +92,7 @@ fn subscribed(subscription: &SubscriptionEnvelope, queue: Option<&QueueEnvelope>
                 @if subscription.rules.is_empty() { p.quiet { "No rules: it gets nothing." } }
                 @for rule in subscription.rules.iter().take(limits::SCREEN_RULES) { (rule_of(rule)) }
                 @if let Some(more) = subscription.rules.len().checked_sub(limits::SCREEN_RULES + 1) {
-                    p.quiet { "and " (more + 1) " more" }
+                    p.quiet { "and " (more + 1) " more: " code { "seriatim topic show" } " has them all" }
                 }
             }
             @if let Some(queue) = queue {
