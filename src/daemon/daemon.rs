@@ -112,7 +112,7 @@ impl Daemon {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let store = systemd::while_opening(MessageStore::open(&folder, &options)).await?;
         let (client, membership) = (store.client().clone(), store.membership());
-        let data_dir = DataDir::open(folder, fresh_id(&client)?).map_err(unusable)?;
+        let data_dir = DataDir::open(folder, fresh_id(&client)?, membership.cluster()).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.
         fence(&data_dir.state_file().store_id()).await?;
         let intake = Intake::new(client.clone());

@@ -25,6 +25,8 @@ const BACKUPS: &str = "backups";
 pub(crate) struct DataDir {
     folder: PathBuf,
     state_file: Arc<StateFile>,
+    /// The cluster of which the daemon is a node.
+    cluster: Option<String>,
 }
 
 impl DataDir {
@@ -37,13 +39,19 @@ impl DataDir {
         folder.canonicalize()
     }
 
-    /// Reads what is remembered; a store that has no ID yet gets this one. Whoever calls this holds the store's lock.
+    /// Reads what is remembered; a store that has no ID yet gets this one. Whoever calls this holds the store's lock, and says of which
+    /// cluster it is.
     ///
     /// # Errors
     /// As [`StateFile::open`].
-    pub(crate) fn open(folder: PathBuf, fresh_id: String) -> io::Result<DataDir> {
+    pub(crate) fn open(folder: PathBuf, fresh_id: String, cluster: Option<String>) -> io::Result<DataDir> {
         let state_file = Arc::new(StateFile::open(&folder, fresh_id)?);
-        Ok(DataDir { folder, state_file })
+        Ok(DataDir { folder, state_file, cluster })
+    }
+
+    /// Who the daemon is for others to which it sends: its store, or the cluster, any node of which sends again what one has sent.
+    pub(crate) fn sender_id(&self) -> String {
+        self.cluster.clone().unwrap_or_else(|| self.state_file.store_id())
     }
 
     /// The store's file, or the folder of a node's partitions.
@@ -112,9 +120,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn nodes_of_a_cluster_send_to_others_as_one() {
+        let open = |id: &str, cluster: Option<&str>| {
+            let folder = tempfile::tempdir().unwrap();
+            DataDir::open(folder.path().to_owned(), id.to_owned(), cluster.map(str::to_owned)).unwrap()
+        };
+        assert_eq!(open("a", Some("c")).sender_id(), open("b", Some("c")).sender_id());
+        assert_ne!(open("a", None).sender_id(), open("b", None).sender_id());
+    }
+
+    #[test]
     fn a_backup_that_is_named_by_a_path_is_refused_as_no_name_of_a_file() {
         let folder = tempfile::tempdir().unwrap();
-        let data_dir = DataDir::open(folder.path().to_owned(), "id".to_owned()).unwrap();
+        let data_dir = DataDir::open(folder.path().to_owned(), "id".to_owned(), None).unwrap();
         for name in ["../x", "a/b", "/x", "orders/subscriptions/a", ".hidden", ""] {
             let refused = data_dir.backup(name).unwrap_err();
             assert_eq!(refused.field(), "path");

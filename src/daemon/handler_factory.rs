@@ -60,6 +60,7 @@ pub(crate) fn site_of(
     Site {
         queue: definition.name.clone(),
         store_id: data_dir.state_file().store_id(),
+        sender_id: data_dir.sender_id(),
         by_position: matches!(definition.options.order, Order::Position { .. }),
         place: Arc::new(move |queue, message| intake.place(queue, message)),
         clock: clock.clone(),

@@ -16,6 +16,7 @@ use crate::api::Problem;
 use crate::api::SendEnvelope;
 use crate::definition::bearer;
 use crate::engine::Completion;
+use crate::engine::ReceivedMessage;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
 use crate::handlers::ending::cut_short;
@@ -137,7 +138,7 @@ impl RemoteForward {
         let mut line = serde_json::to_vec(&SendEnvelope::show(message))?;
         line.push(b'\n');
         let mut headers = self.headers.clone();
-        let key = key_of(context, &site.store_id);
+        let key = key_of(&site.sender_id, context.queue().name(), context.message());
         headers.insert(HeaderName::from_static("idempotency-key"), HeaderValue::from_str(&key)?);
         let reply = tokio::select! {
             reply = self.outbound.post(headers, Bytes::from(line)) => reply?,
@@ -176,13 +177,15 @@ impl Handler<Raw> for Forward {
     }
 }
 
-/// The key of a message, the same at every attempt. Queues of the same name in different stores count for themselves.
-fn key_of(context: &Context, store_id: &str) -> String {
-    let (queue, number) = (context.queue().name(), context.message().sequence_number);
-    let key = format!("{store_id}_{queue}_{number}");
+/// The key of a message, the same at every attempt. Queues of the same name in different stores count for themselves, and so does what
+/// gets a number again after a backup was restored.
+fn key_of(sender_id: &str, queue: &QueueName, message: &ReceivedMessage) -> String {
+    let origin = format!("{sender_id}_{queue}");
+    let of_message = format!("{}_{}", message.sequence_number, message.accepted_at.as_millis());
+    let key = format!("{origin}_{of_message}");
     match key.len() {
         0..=limits::IDEMPOTENCY_KEY_BYTES_MAX => key,
-        _ => format!("{store_id}_{}_{number}", BASE64.encode(Sha256::digest(queue.as_str()))),
+        _ => format!("{}_{of_message}", BASE64.encode(Sha256::digest(origin))),
     }
 }
 

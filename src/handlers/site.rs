@@ -17,6 +17,8 @@ pub(crate) struct Site {
     pub(crate) queue: QueueName,
     /// The store's ID: every child carries it, so that a child of a daemon that died is found.
     pub(crate) store_id: String,
+    /// Who sends to other daemons, which know by it what is sent again: the store, or on a cluster all of its nodes.
+    pub(crate) sender_id: String,
     /// Whether the queue is ordered by position, so that a message's rank is its position.
     pub(crate) by_position: bool,
     /// Places the messages an answer sends.

@@ -170,7 +170,12 @@ impl ChildSupervisor {
                 }
             }
             ChildEnd::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
-            ChildEnd::Garbage(_) | ChildEnd::Killed => group.ask_to_end(limits::CHILD_GRACE).await,
+            // It may finish other messages than the one for which it is ended, and say so.
+            ChildEnd::Killed => {
+                let reading = async { drop(self.read(lines).await) };
+                beside(group.ask_to_end(limits::CHILD_GRACE), reading).await;
+            }
+            ChildEnd::Garbage(_) => group.ask_to_end(limits::CHILD_GRACE).await,
         }
         self.shared_pool.starting(self.slot);
         let status = group.end().await;

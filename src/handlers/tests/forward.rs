@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::definition::WebhookDefinition;
+use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::engine::WorkflowStatus;
 use crate::handlers::dispatch::AnyHandler;
@@ -35,6 +36,7 @@ use crate::processor::Failure;
 use crate::processor::Outcome;
 use crate::processor::Processor;
 use crate::queue::QueueOptions;
+use crate::testing::ManualClock;
 
 fn outbound(url: String) -> OutboundOptions {
     OutboundOptions { address: WebhookDefinition { url, allow_private: true, ca_file: None }, timeout: LONG }
@@ -99,7 +101,7 @@ async fn a_message_goes_to_another_daemon_under_a_key_that_tells_repetitions() {
     assert_eq!(seen.uri.path(), "/v1/queues/invoices/messages");
     assert_eq!(seen.header("authorization"), "Bearer secret");
     assert_eq!(seen.header("content-type"), "application/x-ndjson");
-    assert!(seen.header("idempotency-key").ends_with("_orders_1"));
+    assert!(seen.header("idempotency-key").starts_with("sender_orders_1_"));
     let line: Value = serde_json::from_slice(&seen.body).unwrap();
     assert_eq!((line["workflow_id"].as_str(), line["message_id"].as_str()), (Some("w"), Some("m")));
     assert!(seen.body.ends_with(b"\"body\":{\"a\": 1}}\n"), "{:?}", seen.body);
@@ -109,7 +111,7 @@ async fn a_message_goes_to_another_daemon_under_a_key_that_tells_repetitions() {
 async fn a_queue_of_any_name_has_keys_that_another_daemon_takes() {
     let (mut stage, mut receiver) =
         (Stage::new().await, Receiver::start(Some((200, &[], "{\"status\":\"accepted\"}"))).await);
-    stage.site.store_id = "0".repeat(32);
+    stage.site.sender_id = "0".repeat(32);
     let name = "q".repeat(limits::QUEUE_NAME_BYTES_MAX);
     stage.queue = stage.queue.client().create_queue(&name, QueueOptions::default()).await.unwrap();
     let remote = RemoteQueue { outbound: outbound(receiver.url("/invoices")), key: None };
@@ -123,6 +125,25 @@ async fn a_queue_of_any_name_has_keys_that_another_daemon_takes() {
     }
     assert_eq!(keys[0], keys[1]);
     assert!(keys[0].len() <= limits::IDEMPOTENCY_KEY_BYTES_MAX, "{keys:?}");
+}
+
+/// As after a backup was restored, in which a number is not taken yet that another message has had.
+#[tokio::test]
+async fn what_gets_a_number_again_is_not_taken_for_what_had_it() {
+    let (mut keys, clock) = (Vec::new(), ManualClock::default());
+    for _ in 0..2 {
+        clock.advance(Duration::from_millis(1));
+        let engine = Engine::in_memory().clock(clock.clone()).open().await.unwrap();
+        let stage = Stage::on(engine, Arc::new(clock.clone())).await;
+        let mut receiver = Receiver::start(Some((200, &[], "{\"status\":\"accepted\"}"))).await;
+        let remote = RemoteQueue { outbound: outbound(receiver.url("/invoices")), key: None };
+        let options = ForwardOptions { to: ForwardTo::Remote(remote), keep_position: false };
+        let forward = Forward::new(options, stage.site.clone()).unwrap();
+        stage.handle(&forward, Message::new("")).await.unwrap();
+        keys.push(receiver.seen().await.header("idempotency-key").to_owned());
+    }
+    assert!(keys.iter().all(|key| key.starts_with("sender_orders_1_")), "{keys:?}");
+    assert_ne!(keys[0], keys[1]);
 }
 
 #[tokio::test]

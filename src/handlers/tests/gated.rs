@@ -43,6 +43,7 @@ async fn with_five(clock: &ManualClock) -> (crate::engine::Engine, Queue, tempfi
     let site = Site {
         queue: QueueName::new("q").unwrap(),
         store_id: format!("gated-{}", std::process::id()),
+        sender_id: "sender".to_owned(),
         by_position: false,
         place: Arc::new(|_, message| Ok(message)),
         clock: Arc::new(clock.clone()),

@@ -31,7 +31,7 @@ use crate::queue::QueueOptions;
 
 /// Does what the body of each request says.
 const CHILD: &str = r#"
-import json, os, subprocess, sys
+import json, os, signal, subprocess, sys
 for line in sys.stdin:
     request = json.loads(line)
     message = request["message"]
@@ -59,6 +59,15 @@ for line in sys.stdin:
         pipe = open("pipe", "w")
         print("up", file=pipe, flush=True)
         subprocess.run(["sleep", "1000"], pass_fds=[pipe.fileno()])
+    elif word == "finish the next when asked to end":
+        other = json.loads(next(sys.stdin))["id"]
+        def finish(*_):
+            os.write(1, json.dumps({"id": other}).encode() + b"\n")
+            os._exit(0)
+        signal.signal(signal.SIGTERM, finish)
+        print("up", file=open("pipe", "w"), flush=True)
+        while True:
+            signal.pause()
     elif word == "bad":
         print(json.dumps({"id": request["id"], "outcome": "retry", "state": 1}), flush=True)
     else:
@@ -249,6 +258,20 @@ async fn a_lost_lock_ends_the_child_and_fails_what_else_it_held() {
     assert_eq!(hanging.end().await.unwrap_err(), "its lock was lost");
     let because = "python3 was ended, because of another message: its lock was lost";
     assert_eq!(behind.end().await.unwrap_err(), because);
+    ask(&stage, &persistent, "hello").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_child_finishes_when_it_is_asked_to_end_for_another_message_is_done() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    ask(&stage, &persistent, "hello").await.unwrap();
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
+    let hanging = give(&stage, &persistent, "finish the next when asked to end").await;
+    let behind = give(&stage, &persistent, "hello").await;
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
+    persistent.cancel(hanging.number);
+    behind.end().await.unwrap();
+    assert_eq!(hanging.end().await.unwrap_err(), "its lock was lost");
     ask(&stage, &persistent, "hello").await.unwrap();
 }
 

@@ -59,6 +59,7 @@ impl Stage {
         let site = Site {
             queue: QueueName::new("orders").unwrap(),
             store_id: format!("store-{}-{}", std::process::id(), folder.path().display()),
+            sender_id: "sender".to_owned(),
             by_position: false,
             place: Arc::new(|_, message| Ok(message)),
             clock,
