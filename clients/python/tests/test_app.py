@@ -17,6 +17,7 @@ import unittest
 from unittest import mock
 
 from seriatim import App, DeadLetter, Defer, Message, Retry, settling
+from seriatim.app import Loop
 from seriatim.testing import DevDaemon
 from seriatim.worker import Worker
 
@@ -287,6 +288,25 @@ class OfHandlers(WithDaemon):
         app.handler("orders", subject="paid")(lambda message, context: None)
         with self.assertRaises(ValueError):
             app.handler("orders", subject="paid")(lambda message, context: None)
+
+
+class OfLoops(unittest.TestCase):
+    def test_a_loop_that_could_not_be_begun_is_begun_by_the_next_that_asks(self):
+        loop, answers = Loop(), []
+
+        async def answer():
+            return 7
+
+        left = answer()
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+            with self.assertRaises(RuntimeError):
+                loop.run(left)
+        left.close()
+        # In a thread of its own: where nobody runs the loop, it would wait for ever.
+        asking = threading.Thread(target=lambda: answers.append(loop.run(answer())), daemon=True)
+        asking.start()
+        asking.join(30)
+        self.assertEqual(answers, [7])
 
 
 class Heard(logging.Handler):

@@ -40,13 +40,20 @@ export interface Retrying {
   reason?: string;
 }
 
+/** A state that JSON has: anything else would be left out of it, or be `null`, and the workflow would keep the state it had. */
+function kept(state: Json): Json {
+  const text: string | undefined = JSON.stringify(state);
+  if (text === undefined || text === "null") throw new TypeError(`a state is bytes, or what JSON has, and not ${String(state)}`);
+  return state;
+}
+
 /** A completion as the daemon reads it. */
 export function completionFields(completion: Completion): Record<string, unknown> {
   const { state, send = [] } = completion;
   const fields: Record<string, unknown> = {};
   if (state === null) fields["clear_state"] = true;
   else if (state instanceof Uint8Array) fields["state_base64"] = Buffer.from(state).toString("base64");
-  else if (state !== undefined) fields["state"] = state;
+  else if (state !== undefined) fields["state"] = kept(state);
   if (send.length > 0) fields["send"] = send.map(({ queue, message }) => envelope(message, queue));
   return fields;
 }

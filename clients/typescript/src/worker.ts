@@ -52,11 +52,13 @@ export class Worker {
 
   async #serve(queue: Queue): Promise<void> {
     const running = new Set<Promise<void>>();
+    // Not a race of them: each would stay with a handler that does not end.
+    let oneHasEnded = (): void => {};
     const completions = new Completions(queue);
     while (!this.#stop.signal.aborted) {
       const free = this.concurrency - running.size;
       if (free === 0) {
-        await Promise.race(running);
+        await new Promise<void>((resolve) => (oneHasEnded = resolve));
         continue;
       }
       let deliveries: Delivery[] = [];
@@ -71,7 +73,10 @@ export class Worker {
       }
       for (const delivery of deliveries) {
         const held = this.#locks.hold(delivery, askedAt);
-        const handled: Promise<void> = this.#handle(held, completions).finally(() => running.delete(handled));
+        const handled: Promise<void> = this.#handle(held, completions).finally(() => {
+          running.delete(handled);
+          oneHasEnded();
+        });
         running.add(handled);
       }
     }

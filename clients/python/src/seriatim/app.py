@@ -97,12 +97,22 @@ class Loop:
         """Runs a coroutine to its end, from any thread."""
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="seriatim-loop", daemon=True).start()
+                self._loop = _running_loop()
         result, leaves = asyncio.run_coroutine_threadsafe(_awaited(coroutine), self._loop).result()
         if leaves is not None:
             raise leaves
         return result
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    try:
+        threading.Thread(target=loop.run_forever, name="seriatim-loop", daemon=True).start()
+    except BaseException:
+        # Nobody would run what is given to it.
+        loop.close()
+        raise
+    return loop
 
 
 async def _awaited(awaitable: Any) -> Tuple[Any, Optional[BaseException]]:
