@@ -80,7 +80,7 @@ impl Outboxes {
         let before = self.watched();
         // A replacement that was cut off has left some without a task.
         let (stay, begin): (Vec<_>, Vec<_>) = outboxes.into_iter().partition(|of_queue| {
-            tasks.contains_key(&of_queue.queue)
+            tasks.get(&of_queue.queue).is_some_and(|task| !task.running.is_finished())
                 && before.get(&of_queue.queue).is_some_and(|watched| watched.of_queue == *of_queue)
         });
         // This may fail, and nothing has changed then.

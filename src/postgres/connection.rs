@@ -70,27 +70,33 @@ impl ConnectOptions {
     pub(crate) async fn connect(&self, woken: Arc<Notify>) -> Result<ServerConnection, SourceError> {
         let config = self.config()?;
         let server = server(&config);
-        let connecting = async {
-            match &self.tls {
-                TlsMode::Off => {
-                    let (client, connection) = config.connect(NoTls).await?;
-                    Ok((client, task::spawn(carry(connection, woken))))
-                }
-                TlsMode::Verify(roots) => {
-                    let encryption = Encryption::new(roots.as_deref()).map_err(Unready::Misuse)?;
-                    let (client, connection) = config.connect(encryption).await?;
-                    Ok((client, task::spawn(carry(connection, woken))))
-                }
-            }
-        };
-        match timeout(limits::SOURCE_CONNECT_MAX, connecting).await {
-            Ok(Ok((client, task))) => Ok(ServerConnection { client, task }),
+        match timeout(limits::SOURCE_CONNECT_MAX, self.open(&config, woken)).await {
+            Ok(Ok(connected)) => Ok(connected),
             Ok(Err(Unready::Misuse(misuse))) => Err(misuse.into()),
             Ok(Err(Unready::Refused(error))) => {
                 Err(SourceError::Connect { server, problem: refused(&error) })
             }
             Err(_) => Err(SourceError::Connect { server, problem: late("connecting") }),
         }
+    }
+
+    async fn open(&self, config: &Config, woken: Arc<Notify>) -> Result<ServerConnection, Unready> {
+        let (client, task) = match &self.tls {
+            TlsMode::Off => {
+                let (client, connection) = config.connect(NoTls).await?;
+                (client, task::spawn(carry(connection, woken)))
+            }
+            TlsMode::Verify(roots) => {
+                let encryption = Encryption::new(roots.as_deref()).map_err(Unready::Misuse)?;
+                let (client, connection) = config.connect(encryption).await?;
+                (client, task::spawn(carry(connection, woken)))
+            }
+        };
+        let opened = ServerConnection { client, task };
+        // A server does not see that nobody waits for an answer any more: what hangs behind a lock would pile up.
+        let most_ms = limits::SOURCE_STATEMENT_MAX.as_millis();
+        opened.client.batch_execute(&format!("set statement_timeout = {most_ms}")).await?;
+        Ok(opened)
     }
 
     fn config(&self) -> Result<Config, Misuse> {
@@ -152,7 +158,9 @@ pub(crate) fn check_url(url: &str) -> Result<bool, Misuse> {
             name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
         }
     };
-    Ok(config.get_hosts().iter().all(is_local))
+    // Where an address is given, the name of the host is not looked up.
+    let is_near = config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+    Ok(is_near && config.get_hosts().iter().all(is_local))
 }
 
 /// Host and port of the first server a configuration names.
@@ -207,6 +215,7 @@ mod tests {
         assert_eq!(check_url("postgres://app@[::1]:5433/shop"), Ok(true));
         assert_eq!(check_url("postgresql://app@%2Fvar%2Frun%2Fpostgresql/shop"), Ok(true));
         assert_eq!(check_url("postgres://app@db.example:5433/shop"), Ok(false));
+        assert_eq!(check_url("postgres://app@localhost/shop?hostaddr=10.0.0.5"), Ok(false));
         for (url, problem) in [
             ("mysql://app@db/shop", "is not a URL"),
             ("postgres://app@db:port/shop", "is not a URL"),

@@ -16,6 +16,7 @@ use crate::postgres::connection::answered;
 use crate::postgres::error::SourceError;
 use crate::postgres::error::describe;
 use crate::postgres::error::late;
+use crate::postgres::row;
 use crate::postgres::row::OutboxRow;
 use crate::postgres::row::message;
 use crate::postgres::sql;
@@ -246,7 +247,8 @@ impl OutboxConnection {
         let reading = async {
             let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await?);
             while let Some(row) = rows.try_next().await? {
-                let copied = match message(&row, body, columns.after.is_some(), numbers_are_ids) {
+                let content = (body, row::body(&row, body)?);
+                let copied = match message(&row, content, columns.after.is_some(), numbers_are_ids) {
                     Ok(copied) => copied,
                     Err((id, _)) if !self.watermark.is_final(last, id) => return Ok(ReadStop::Waits),
                     Err((id, problem)) => {

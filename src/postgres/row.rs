@@ -20,25 +20,35 @@ pub(crate) struct OutboxRow {
     pub(crate) bytes: usize,
 }
 
+/// The body of a row of [`crate::postgres::sql::select`].
+///
+/// # Errors
+/// The column is of another kind than when the table was checked.
+pub(crate) fn body(row: &Row, kind: BodyKind) -> Result<Bytes, tokio_postgres::Error> {
+    let bytes = match kind {
+        BodyKind::Bytes => row.try_get::<_, Option<&[u8]>>(1)?.map(Bytes::copy_from_slice),
+        BodyKind::Json | BodyKind::Text => {
+            row.try_get::<_, Option<&str>>(1)?.map(|text| Bytes::copy_from_slice(text.as_bytes()))
+        }
+    };
+    Ok(bytes.unwrap_or_default())
+}
+
 /// Makes a message of a row of [`crate::postgres::sql::select`].
 ///
 /// # Errors
 /// The row's number, and what is wrong with it.
 pub(crate) fn message(
     row: &Row,
-    body: BodyKind,
+    (kind, body): (BodyKind, Bytes),
     names_predecessor: bool,
     numbers_are_ids: bool,
 ) -> Result<OutboxRow, (i64, String)> {
     let id: i64 = row.get(0);
     let bytes = length(&row.get::<_, Vec<Option<i32>>>(8)).map_err(|problem| (id, problem))?;
     let text = |column: usize| row.get::<_, Option<&str>>(column);
-    let body_bytes = match body {
-        BodyKind::Bytes => row.get::<_, Option<&[u8]>>(1).map(Bytes::copy_from_slice),
-        BodyKind::Json | BodyKind::Text => text(1).map(|text| Bytes::copy_from_slice(text.as_bytes())),
-    };
-    let mut message = Message::new(body_bytes.unwrap_or_default());
-    if body == BodyKind::Json {
+    let mut message = Message::new(body);
+    if kind == BodyKind::Json {
         message = message.content_type("application/json");
     }
     if let Some(workflow) = text(2) {
