@@ -64,6 +64,7 @@ pub(crate) struct Connections {
     router: Router,
     /// How a head is refused that could mean two things.
     refuse: RefuseHead,
+    head_bytes_max: usize,
     timeouts: Timeouts,
     /// Set when the server is about to stop: no connection takes another request.
     stopping: CancellationToken,
@@ -80,7 +81,13 @@ impl Connections {
         stopping: CancellationToken,
     ) -> Connections {
         let (cut, tracker) = (CancellationToken::new(), TaskTracker::new());
-        Connections { router, refuse, timeouts, stopping, cut, tracker }
+        let head_bytes_max = limits::HTTP_HEAD_BYTES_MAX;
+        Connections { router, refuse, head_bytes_max, timeouts, stopping, cut, tracker }
+    }
+
+    /// Takes heads of other lengths.
+    pub(crate) fn head_bytes_max(self, head_bytes_max: usize) -> Connections {
+        Connections { head_bytes_max, ..self }
     }
 
     /// Serves a connection from the network.
@@ -130,6 +137,7 @@ impl Connections {
         HttpConnection {
             router: self.router.clone(),
             refuse: self.refuse,
+            head_bytes_max: self.head_bytes_max,
             timeouts: self.timeouts,
             stopping: self.stopping.clone(),
             transport,
@@ -164,6 +172,7 @@ impl Connections {
 struct HttpConnection {
     router: Router,
     refuse: RefuseHead,
+    head_bytes_max: usize,
     timeouts: Timeouts,
     stopping: CancellationToken,
     transport: Transport,
@@ -174,7 +183,16 @@ struct HttpConnection {
 impl HttpConnection {
     /// Answers requests until one side ends the connection, or one of them makes another protocol of it.
     async fn over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
-        let HttpConnection { router, refuse, timeouts, stopping, transport, peer, extensions } = self;
+        let HttpConnection {
+            router,
+            refuse,
+            head_bytes_max,
+            timeouts,
+            stopping,
+            transport,
+            peer,
+            extensions,
+        } = self;
         let pace = Arc::new(ConnectionPace::default());
         let io = TokioIo::new(PacedStream::new(stream, pace.clone(), timeouts));
         let service = service_fn(|request: Request<Incoming>| {
@@ -207,7 +225,7 @@ impl HttpConnection {
             }
         });
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(limits::HTTP_HEAD_BYTES_MAX);
+        builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(head_bytes_max);
         let mut connection = std::pin::pin!(builder.serve_connection(io, service).with_upgrades());
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,

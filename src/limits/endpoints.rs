@@ -37,6 +37,9 @@ pub const STORAGE_QUEUES_MAX: usize = 5_000;
 /// Most bytes of names and values of one storage queue's metadata, as Azure has it.
 pub const STORAGE_METADATA_BYTES_MAX: usize = 8 * 1024;
 
+/// Most bytes of the head of a request to storage queues: metadata, what stands before each of their names, and what programs add.
+pub const STORAGE_HEAD_BYTES_MAX: usize = 16 * 1024;
+
 /// Most stored access policies of one storage queue, as Azure has it.
 pub const STORAGE_POLICIES_MAX: usize = 5;
 

@@ -14,6 +14,7 @@ use crate::sas::read_instant;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
+use crate::storage_queue::metadata::made_at;
 use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::refusal::StorageResult;
@@ -62,7 +63,8 @@ pub(crate) async fn show(shared: &SharedStorage, queue: &str) -> StorageResult {
 
 /// Sets all policies of a queue, in place of those it had, as the client of whoever may.
 pub(crate) async fn set(shared: &SharedStorage, body: Body, client: &Client, queue: &str) -> StorageResult {
-    let queue_created_at = shared.queue(queue)?.view().await?.created_at;
+    let view = shared.queue(queue)?.view().await?;
+    let queue_created_at = made_at(&view).ok_or_else(unsure)?;
     let policies = read(&whole(&shared.reading, body).await?)?;
     let record = (!policies.is_empty()).then_some(Policies { queue_created_at, policies });
     RECORDS.store(client, &record_of(queue), record.as_ref()).await?;
@@ -79,10 +81,21 @@ pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), StorageRe
 }
 
 async fn load(client: &Client, queue: &str) -> Result<Vec<StoredPolicy>, StorageRefusal> {
-    let created_at = client.queue(queue)?.view().await?.created_at;
-    let found = RECORDS.load::<Policies>(client, &record_of(queue)).await?;
-    let found = found.filter(|policies| policies.queue_created_at == created_at);
-    Ok(found.map_or_else(Vec::new, |found| found.policies))
+    let view = client.queue(queue)?.view().await?;
+    let Some(found) = RECORDS.load::<Policies>(client, &record_of(queue)).await? else {
+        return Ok(Vec::new());
+    };
+    match found.queue_created_at == view.created_at {
+        true => Ok(found.policies),
+        // A partition that does not answer may have it since then.
+        false if made_at(&view).is_none() && found.queue_created_at < view.created_at => Err(unsure()),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// While it is not known whose policies are kept: whoever is told that there are none would give up.
+fn unsure() -> StorageRefusal {
+    StorageRefusal::busy("a partition that may have the queue does not answer")
 }
 
 /// Metadata are kept under the queue's own name, which has no such character.

@@ -65,7 +65,13 @@ pub(crate) async fn create(
             let created_at = made_at(&queue.view().await?);
             same(Metadata::load(client, name, created_at).await?)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            if matches!(error, QueueError::Refused(_)) {
+                // Nobody has made it: the next of this name would find them.
+                Metadata::remove(client, name).await?;
+            }
+            Err(error.into())
+        }
     }
 }
 

@@ -130,8 +130,16 @@ impl From<QueueRefusal> for StorageRefusal {
     fn from(refusal: QueueRefusal) -> StorageRefusal {
         match refusal {
             QueueRefusal::QueueNotFound(_) => StorageRefusal::no_queue(),
-            QueueRefusal::StorageFull(_) => StorageRefusal::full(refusal.to_string()),
-            refusal => StorageRefusal::conflict("QueueAlreadyExists", refusal.to_string()),
+            QueueRefusal::StorageFull(_) | QueueRefusal::TooManyQueues(_) => {
+                StorageRefusal::full(refusal.to_string())
+            }
+            // Who makes a queue unless it is there takes `QueueAlreadyExists` for that.
+            QueueRefusal::NameIsTopic(_) | QueueRefusal::NotSubscribed(_) => {
+                StorageRefusal::conflict("ResourceTypeMismatch", refusal.to_string())
+            }
+            QueueRefusal::QueueExists(_) | QueueRefusal::OrderInUse(_) => {
+                StorageRefusal::conflict("QueueAlreadyExists", refusal.to_string())
+            }
         }
     }
 }

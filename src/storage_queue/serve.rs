@@ -116,7 +116,8 @@ impl StorageQueues {
     /// Serves until `stopping` is set; then requests end, after a limited time in any case.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let connections =
-            Connections::new(router(&self.shared), refuse_head, Timeouts::default(), stopping.clone());
+            Connections::new(router(&self.shared), refuse_head, Timeouts::default(), stopping.clone())
+                .head_bytes_max(limits::STORAGE_HEAD_BYTES_MAX);
         accept_streams(self.listener, &self.tls, &self.shared.meters.places, &connections, &stopping).await;
         connections.end().await;
     }

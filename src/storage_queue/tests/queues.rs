@@ -71,6 +71,20 @@ async fn what_was_said_of_a_queue_ends_with_it_whoever_deletes_it() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_made_is_not_told_to_be_there_and_nothing_that_was_said_of_it_is_kept() {
+    let fixture = Fixture::open().await;
+    let client = fixture.engine.client();
+    client.create_topic("orders").await.unwrap();
+    let meta = [("host", "localhost"), ("x-ms-meta-purpose", "tests")];
+    let refused = fixture.ask_with("PUT", "/shop/orders", &meta, "").await;
+    assert_eq!((refused.status, refused.code()), (409, "ResourceTypeMismatch"));
+    client.delete_topic("orders").await.unwrap();
+    client.create_queue("orders", QueueOptions::default()).await.unwrap();
+    let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert!(!described.headers.contains_key("x-ms-meta-purpose"));
+}
+
+#[tokio::test]
 async fn metadata_that_were_kept_before_their_queue_was_written_down_are_still_read() {
     let fixture = Fixture::open().await;
     fixture.make("orders").await;
