@@ -66,6 +66,7 @@ impl Session {
             drain: false,
             drained_at: None,
             is_credit_unsent: false,
+            is_drain_last: false,
             message_bytes_max: attach.max_message_bytes.filter(|max| *max > 0).unwrap_or(u64::MAX),
             partial: None,
             unsettled: 0,
@@ -164,6 +165,7 @@ impl Session {
             return;
         };
         let link = link.id;
+        self.miss_partial(hub, handle);
         let unsent = self.stop_sending(hub, handle);
         if !unsent.is_empty() {
             hub.unsent.insert(link, unsent);

@@ -188,6 +188,14 @@ impl Connection {
         }
     }
 
+    /// Takes note that nothing is read for now: what the peer says meanwhile waits, and it is not silent.
+    pub fn note_unread(&mut self, now_ms: u64) {
+        if self.phase == ConnectionPhase::Open {
+            self.pulse.pass(now_ms);
+            self.pulse.note_received();
+        }
+    }
+
     /// Says that this side is alive; whatever waits to be written says so too.
     fn beat(&mut self) {
         if self.hub.outbox.len() == 0 {

@@ -59,7 +59,11 @@ impl Session {
             None => first_part(link, &transfer)?,
             Some(partial) => {
                 hub.partial_bytes -= partial.bytes.len();
-                next_part(partial, &transfer)?
+                if let Err(breach) = check_next(&partial, &transfer) {
+                    hub.miss_part(partial.settled_transaction());
+                    return Err(breach);
+                }
+                partial
             }
         };
         if transfer.aborted {
@@ -162,13 +166,13 @@ fn first_part(link: &mut Link, transfer: &Transfer) -> Result<Partial, Breach> {
     })
 }
 
-/// Goes on with a message, unless the part belongs to another one.
-fn next_part(partial: Partial, transfer: &Transfer) -> Result<Partial, Breach> {
+/// Sees to it that a part does not belong to another message than the one that has begun.
+fn check_next(begun: &Partial, transfer: &Transfer) -> Result<(), Breach> {
     match transfer.delivery_id {
-        Some(delivery) if delivery != partial.delivery => {
+        Some(delivery) if delivery != begun.delivery => {
             Err(not_allowed(transfer.handle, "a delivery began within another one"))
         }
-        _ => Ok(partial),
+        _ => Ok(()),
     }
 }
 
@@ -176,6 +180,7 @@ fn next_part(partial: Partial, transfer: &Transfer) -> Result<Partial, Breach> {
 fn keep_part(hub: &mut Hub, link: &mut Link, mut partial: Partial, payload: &[u8]) -> Result<(), Breach> {
     let bytes = partial.bytes.len() + payload.len();
     if hub.partial_bytes + bytes > hub.partial_bytes_max() {
+        hub.miss_part(partial.settled_transaction());
         // Its client attaches anew and sends again, which it would not after any other condition.
         let what = "too many bytes of messages have come in part";
         return Err(Breach::link(link.id.handle, condition::DETACH_FORCED, what));

@@ -56,8 +56,10 @@ pub(crate) struct Link {
     pub(crate) partial: Option<Partial>,
     /// How many of its deliveries are unsettled.
     pub(crate) unsettled: usize,
-    /// How many of its deliveries wait for the peer's window.
+    /// How much of it waits for the peer's window: deliveries, and that its credit was used up.
     pub(crate) queued: usize,
+    /// Whether the last of that says that its credit was used up.
+    pub(crate) is_drain_last: bool,
     /// Deliveries to a peer that has left, of which not everything was written.
     pub(crate) unsent: Vec<u32>,
 }

@@ -126,7 +126,7 @@ impl Connection {
         }
     }
 
-    fn on_performative(&mut self, channel: u16, performative: Performative) {
+    pub(crate) fn on_performative(&mut self, channel: u16, performative: Performative) {
         match (self.phase, performative) {
             (ConnectionPhase::Opening, Performative::Open(open)) => self.open(open),
             (ConnectionPhase::Open | ConnectionPhase::Closing, Performative::Close(close)) => {
@@ -136,7 +136,9 @@ impl Connection {
                 self.held = Some((channel, performative));
             }
             (ConnectionPhase::Open, performative) => {
+                let settled_transaction = performative.settled_transaction().cloned();
                 if let Err(breach) = self.in_session(channel, performative) {
+                    self.hub.miss_part(settled_transaction.as_ref());
                     self.punish(channel, breach);
                 }
             }

@@ -55,6 +55,7 @@ impl Session {
         hub.queued_bytes += queued.cost();
         if let Some(link) = self.links.get_mut(&queued.handle()) {
             link.queued += 1;
+            link.is_drain_last = matches!(queued, PendingTransfer::Drained { .. });
         }
         self.queue.push_back(queued);
     }
@@ -121,7 +122,8 @@ impl Session {
         link.use_up_credit();
         if link.queued == 0 {
             self.send_credit(hub, id.handle, true);
-        } else {
+        } else if !link.is_drain_last {
+            // Once, however often it is asked: what is told is how it stands when it goes out.
             self.enqueue(hub, PendingTransfer::Drained { handle: id.handle });
         }
     }

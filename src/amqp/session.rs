@@ -183,6 +183,7 @@ impl Session {
             return;
         }
         self.is_ending = true;
+        self.links.keys().for_each(|handle| self.miss_partial(hub, *handle));
         hub.outbox
             .with_error(self.channel, error.clone(), |out, error| ClosingFrame { error }.write(out, END));
         self.forget(hub, error.as_ref());

@@ -95,13 +95,10 @@ impl Session {
             let what = "an outcome with annotations or an error is for fewer deliveries at once";
             return Err(Breach::session(condition::RESOURCE_LIMIT_EXCEEDED, what));
         }
-        if let transaction @ Some(_) = disposition.settled_transaction() {
-            let found = numbers.len();
-            within(&self.described, first, last, &mut numbers);
-            if (numbers.len() as u64) < u64::from(last.wrapping_sub(first)) + 1 {
-                hub.miss_part(transaction);
-            }
-            numbers.truncate(found);
+        // Between the ends of a range there may be numbers of what was settled when it was sent.
+        let is_known = |number| self.outgoing.contains_key(number) || self.described.contains_key(number);
+        if ![first, last].iter().all(is_known) {
+            hub.miss_part(disposition.settled_transaction());
         }
         Ok(Endings { channel: self.channel, disposition, numbers: numbers.into_iter() })
     }

@@ -106,7 +106,7 @@ impl Transfer {
 
     /// The transaction to which it belongs, if its sender waits for no answer.
     pub(crate) fn settled_transaction(&self) -> Option<&Bytes> {
-        self.transaction.as_ref().filter(|_| self.settled == Some(true))
+        self.transaction.as_ref().filter(|_| self.settled == Some(true) && !self.aborted)
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {

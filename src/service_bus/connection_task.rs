@@ -89,8 +89,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) is_closing: bool,
     /// Whether nothing can be written to the peer any more. What it has sent is still read.
     pub(crate) is_write_closed: bool,
-    /// Whether what has come is all that is read.
-    pub(crate) gives_up: bool,
+    /// When nothing was taken for too long: what has come by then is all that is read.
+    pub(crate) gave_up_at_ms: Option<u64>,
 }
 
 impl ConnectionTask {
@@ -127,7 +127,7 @@ impl ConnectionTask {
             has_broken_off: false,
             is_closing: false,
             is_write_closed: false,
-            gives_up: false,
+            gave_up_at_ms: None,
         }
     }
 

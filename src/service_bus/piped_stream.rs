@@ -19,6 +19,10 @@ use tokio::io::ReadBuf;
 use crate::limits;
 use crate::service_bus::prompt::Silence;
 
+/// How many bytes are written and passed on at once: a record of TLS, which cannot be read before all of it has arrived. Of more, a part
+/// could be read that counts as unsent.
+const RECORD_BYTES: usize = 16 * 1_024;
+
 /// What bytes go through, in both directions.
 pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -160,7 +164,8 @@ impl PipedStream {
                     Poll::Pending => break,
                 }
             } else {
-                match Pin::new(&mut self.pipe).poll_write(context, &self.outgoing)? {
+                let record = self.outgoing.len().min(RECORD_BYTES);
+                match Pin::new(&mut self.pipe).poll_write(context, &self.outgoing[..record])? {
                     Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
                     Poll::Ready(count) => {
                         self.outgoing.advance(count);

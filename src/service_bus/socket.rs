@@ -7,6 +7,7 @@ use bytes::Buf;
 use futures_util::FutureExt;
 use futures_util::StreamExt;
 use tokio::io::Interest;
+use tokio::task::coop;
 
 use crate::amqp::AmqpError;
 use crate::amqp::condition;
@@ -31,6 +32,8 @@ impl ConnectionTask {
 
     async fn connection_task(&mut self, stream: &mut ConnectionStream) -> io::Result<()> {
         loop {
+            // A peer that always has something to read would keep its thread from everything else.
+            coop::consume_budget().await;
             self.turn();
             let (had_room, was_deaf) = (self.amqp.has_room(), self.amqp.is_full_of_answers());
             self.write(stream);
@@ -47,9 +50,9 @@ impl ConnectionTask {
             if self.amqp.is_finished() && is_flushed && self.in_order.is_empty() {
                 return Ok(());
             }
-            match self.gives_up && self.may_read() {
-                true => self.read(stream),
-                false => self.wait(stream, has_output).await?,
+            match self.gave_up_at_ms.filter(|_| self.may_read()) {
+                Some(gave_up_at_ms) => self.read_rest(stream, gave_up_at_ms),
+                None => self.wait(stream, has_output).await?,
             }
         }
     }
@@ -147,7 +150,7 @@ impl ConnectionTask {
             Ok(0) => self.amqp.receive_end(),
             Ok(count) => self.amqp.receive(&buffer[..count], now_ms),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if self.gives_up {
+                if self.gave_up_at_ms.is_some() {
                     self.amqp.receive_end();
                 }
             }
@@ -155,6 +158,14 @@ impl ConnectionTask {
                 self.stop_speaking(&error);
                 self.amqp.receive_end();
             }
+        }
+    }
+
+    /// Reads on after it has given up, for a limited time: a peer that goes on sending has no end.
+    fn read_rest(&mut self, stream: &mut ConnectionStream, gave_up_at_ms: u64) {
+        self.read(stream);
+        if elapsed_ms(&*self.shared.clock) >= gave_up_at_ms + whole_millis(limits::AMQP_LINGER) {
+            self.amqp.receive_end();
         }
     }
 
@@ -170,11 +181,14 @@ impl ConnectionTask {
 
     fn look_at_the_clock(&mut self) {
         let now_ms = elapsed_ms(&*self.shared.clock);
+        if !self.may_read() {
+            self.amqp.note_unread(now_ms);
+        }
         self.amqp.tick(now_ms);
         let stalled_ms = self.stalled_since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
         if stalled_ms >= whole_millis(limits::AMQP_WRITE_TIMEOUT) {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
-            self.gives_up = true;
+            self.gave_up_at_ms.get_or_insert(now_ms);
         }
         if let Some((_, why)) = self.forced_at().filter(|(at_ms, _)| *at_ms <= now_ms) {
             self.force(why);

@@ -258,7 +258,7 @@ BUGS = [
     ("group_is_refused_but_for_its_first", E + "commits.rs", "        self.answers.append(&mut later.answers);\n", "        std::mem::swap(&mut self.answers, &mut later.answers);\n"),
     ("group_is_noted_with_more_than_it_has", E + "commits.rs", "self.progress.committed.store(last.position", "self.progress.committed.store(last.position + 1"),
     ("group_begins_the_margin_behind_its_first", S + "local_log.rs", "entries.last().map(|entry| entry.bytes)", "entries.first().map(|entry| entry.bytes)"),
-    ("receive_overtakes_one_that_was_left", E + "client/accepted_workflow.rs", "        self.left.end().await;\n", ""),
+    ("receive_overtakes_one_that_was_left", E + "client/accepted_workflow.rs", "        self.left.end(|| self.client.withdraw(self.token)).await;\n", ""),
     ("who_waits_for_what_was_left_is_not_woken", E + "letter.rs", "            AnswerSlot::Left(wakers) => std::mem::take(wakers),\n", ""),
     ("only_one_waits_for_what_was_left", E + "letter.rs", "                    wakers.push(context.waker().clone());", "                    *wakers = vec![context.waker().clone()];"),
     ("what_failed_is_under_way_for_ever", E + "letter.rs", "        if is_awaited {\n            *self = AnswerSlot::Left", "        {\n            let _ = is_awaited;\n            *self = AnswerSlot::Left"),

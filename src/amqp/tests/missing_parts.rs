@@ -5,7 +5,9 @@ use bytes::Bytes;
 use crate::amqp::attach::Role;
 use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
+use crate::amqp::event::OutgoingMessage;
 use crate::amqp::outcome::DeliveryOutcome;
+use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer::Pair;
 use crate::amqp::tests::peer::message;
 use crate::amqp::transfer::Disposition;
@@ -17,19 +19,23 @@ fn missing() -> AmqpEvent {
     AmqpEvent::MissingPart { transaction: TRANSACTION }
 }
 
+fn part() -> Transfer {
+    Transfer {
+        delivery_id: Some(0),
+        delivery_tag: Some(Bytes::from_static(b"tag")),
+        transaction: Some(TRANSACTION),
+        ..Transfer::default()
+    }
+}
+
 impl Pair {
     /// Takes a frame of a message that belongs to a transaction. Frames of tests do not name one.
     fn takes_part(&mut self, settled: bool, more: bool) {
-        let transfer = Transfer {
-            delivery_id: Some(0),
-            delivery_tag: Some(Bytes::from_static(b"tag")),
-            settled: Some(settled),
-            more,
-            transaction: Some(TRANSACTION),
-            ..Transfer::default()
-        };
-        let session = self.connection.sessions.get_mut(&0).unwrap();
-        session.transfer(&mut self.connection.hub, transfer, Bytes::from_static(b"x")).unwrap();
+        self.takes(Transfer { settled: Some(settled), more, ..part() });
+    }
+
+    fn takes(&mut self, transfer: Transfer) {
+        self.connection.on_performative(0, Performative::Transfer(transfer, Bytes::from_static(b"x")));
     }
 
     /// Takes that the first deliveries were accepted with a transaction.
@@ -42,9 +48,7 @@ impl Pair {
             state: Some(DeliveryOutcome::Accepted),
             transaction: Some(TRANSACTION),
         };
-        let session = self.connection.sessions.get_mut(&0).unwrap();
-        let endings = session.disposition(&mut self.connection.hub, disposition).unwrap();
-        self.connection.endings = Some(endings);
+        self.connection.on_performative(0, Performative::Disposition(disposition));
     }
 
     fn is_told_of_missing(&mut self) -> bool {
@@ -86,4 +90,37 @@ fn the_end_of_a_delivery_that_has_ended_here_is_missed_by_its_transaction() {
         pair.takes_accepted(2, settled);
         assert_eq!(pair.is_told_of_missing(), settled && known < 2, "{known} of two, settled: {settled}");
     }
+}
+
+#[test]
+fn a_range_over_what_was_settled_when_it_was_sent_misses_nothing() {
+    let (mut pair, link) = Pair::attached(Role::Receiver, 5);
+    for settled in [false, true, false] {
+        pair.connection.send(link, OutgoingMessage { settled, ..message("x") }).unwrap();
+    }
+    pair.takes_accepted(3, true);
+    assert!(!pair.is_told_of_missing());
+}
+
+#[test]
+fn what_breaks_a_rule_is_missed_by_its_transaction_and_so_is_what_has_come_of_others() {
+    let (mut pair, _) = Pair::attached(Role::Sender, 0);
+    pair.takes_part(true, false);
+    assert!(pair.is_told_of_missing(), "there was no credit");
+    let (mut pair, _) = Pair::attached(Role::Sender, 5);
+    pair.takes_part(true, true);
+    pair.takes(Transfer { delivery_id: Some(1), transaction: None, ..part() });
+    assert!(pair.is_told_of_missing(), "another one began within it");
+    let (mut pair, _) = Pair::attached(Role::Sender, 5);
+    pair.takes_part(true, true);
+    pair.takes(Transfer { handle: 7, transaction: None, ..part() });
+    assert!(pair.is_told_of_missing(), "its session ended");
+}
+
+#[test]
+fn what_its_sender_gives_up_is_not_missed() {
+    let (mut pair, link) = Pair::attached(Role::Sender, 5);
+    pair.connection.detach(link, None);
+    pair.takes(Transfer { settled: Some(true), aborted: true, ..part() });
+    assert!(!pair.is_told_of_missing());
 }

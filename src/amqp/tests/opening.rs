@@ -159,6 +159,18 @@ fn a_silent_peer_hears_heartbeats_and_is_given_up_when_it_gives_none() {
 }
 
 #[test]
+fn a_peer_to_which_nobody_listens_is_not_silent() {
+    let mut pair = Pair::begun(ConnectionOptions { idle_ms: Some(1_000), ..ConnectionOptions::default() });
+    for now_ms in [1_000, 2_000, 4_000] {
+        pair.connection.note_unread(now_ms);
+        pair.connection.tick(now_ms);
+        assert_eq!(pair.closed_for(), None);
+    }
+    pair.connection.tick(6_000);
+    assert_eq!(pair.closed_for().as_deref(), Some(condition::CONNECTION_FORCED));
+}
+
+#[test]
 fn a_peer_that_does_not_open_is_given_up() {
     let mut pair = Pair::silent(ConnectionOptions { open_ms_max: 50, ..ConnectionOptions::default() });
     assert_eq!(pair.connection.deadline_ms(), Some(50));

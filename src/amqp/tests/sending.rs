@@ -327,6 +327,33 @@ fn a_drain_is_answered_when_there_is_nothing_more() {
 }
 
 #[test]
+fn however_often_a_closed_window_is_drained_one_answer_waits_for_it() {
+    let (mut pair, link) = narrow(512, 0);
+    for sent in 1..=2 {
+        pair.connection.send(link, message("x")).unwrap();
+        for _ in 0..100 {
+            pair.says(Performative::Flow(Flow { incoming_window: 0, drain: true, ..flow(0, 10) }));
+            pair.events();
+            pair.connection.drained(link);
+        }
+        assert_eq!(pair.connection.sessions[&0].queue.len(), 2 * sent, "a message and an answer");
+        pair.says(Performative::Flow(Flow {
+            incoming_window: 0,
+            delivery_count: Some(5_000),
+            ..flow(0, 10)
+        }));
+        pair.events();
+    }
+    pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
+    pair.events();
+    assert_eq!(pair.receive_frames().len(), 4);
+    pair.says(Performative::Flow(Flow { incoming_window: 9, drain: true, ..flow(0, 10) }));
+    pair.events();
+    pair.connection.drained(link);
+    assert!(matches!(pair.receive_frames()[..], [Performative::Flow(_)]), "nothing waits any more");
+}
+
+#[test]
 fn the_answer_to_a_drain_does_not_overtake_deliveries() {
     let (mut pair, link) = narrow(512, 0);
     pair.connection.send(link, message("x")).unwrap();
