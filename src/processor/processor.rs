@@ -207,6 +207,9 @@ impl Processor {
     ///
     /// # Errors
     /// [`ReceiveError`] when the queue or the engine is gone.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, on which its handlers run.
     pub async fn run_until<T: Body>(
         &self,
         handler: impl Handler<T>,
