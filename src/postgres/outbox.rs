@@ -245,8 +245,9 @@ impl OutboxConnection {
         let parameters: [&(dyn ToSql + Sync); 2] = [&from, &limit];
         let (mut look, mut bytes, mut last) = (OutboxLook::default(), 0, copied_through);
         let reading = async {
-            let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await?);
-            while let Some(row) = rows.try_next().await? {
+            let said = |error: tokio_postgres::Error| describe(&error);
+            let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await.map_err(said)?);
+            while let Some(row) = rows.try_next().await.map_err(said)? {
                 let content = (body, row::body(&row, body)?);
                 let copied = match message(&row, content, columns.after.is_some(), numbers_are_ids) {
                     Ok(copied) => copied,
@@ -268,7 +269,7 @@ impl OutboxConnection {
             Ok(ReadStop::Not)
         };
         let stop = match timeout(limits::SOURCE_STATEMENT_MAX, reading).await {
-            Ok(read) => read.map_err(|error| failed(describe(&error)))?,
+            Ok(read) => read.map_err(failed)?,
             Err(_) => return Err(failed(late("a statement"))),
         };
         look.is_more = stop == ReadStop::Full || look.rows.len() == at_once;

@@ -8,6 +8,7 @@ use crate::header::PropertyValue;
 use crate::limits;
 use crate::message::Message;
 use crate::postgres::table::BodyKind;
+use crate::postgres::table::body_kind;
 
 /// A row that was read.
 #[derive(Debug)]
@@ -24,11 +25,15 @@ pub(crate) struct OutboxRow {
 ///
 /// # Errors
 /// The column is of another kind than when the table was checked.
-pub(crate) fn body(row: &Row, kind: BodyKind) -> Result<Bytes, tokio_postgres::Error> {
+pub(crate) fn body(row: &Row, kind: BodyKind) -> Result<Bytes, String> {
+    let now: &str = row.get(9);
+    if body_kind(now) != Some(kind) {
+        return Err(format!("its column of bodies has become {now}"));
+    }
     let bytes = match kind {
-        BodyKind::Bytes => row.try_get::<_, Option<&[u8]>>(1)?.map(Bytes::copy_from_slice),
+        BodyKind::Bytes => row.get::<_, Option<&[u8]>>(1).map(Bytes::copy_from_slice),
         BodyKind::Json | BodyKind::Text => {
-            row.try_get::<_, Option<&str>>(1)?.map(|text| Bytes::copy_from_slice(text.as_bytes()))
+            row.get::<_, Option<&str>>(1).map(|text| Bytes::copy_from_slice(text.as_bytes()))
         }
     };
     Ok(bytes.unwrap_or_default())

@@ -124,7 +124,7 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 /// Reads the rows behind a number, in order. The body stays as it is; everything else comes as text. What no message can have is left
-/// out, so that it need not be sent; the last column has the length of each of the others in bytes.
+/// out, so that it need not be sent; the last columns have the length of each of the others in bytes, and the type of the body.
 pub(crate) fn select(table: &TableName, columns: &OutboxColumns, is_body_bytes: bool) -> String {
     let text = |column: &Option<String>| match column {
         Some(column) => format!("o.{}::text", quoted(column)),
@@ -152,10 +152,10 @@ pub(crate) fn select(table: &TableName, columns: &OutboxColumns, is_body_bytes: 
         format!("case when octet_length(r.c{at}) <= {max} then r.c{at} end")
     });
     let lengths = each(&|at, _| format!("octet_length(r.c{at})"));
-    let (id, table) = (quoted(&columns.id), table.quoted());
+    let (id, body_column, table) = (quoted(&columns.id), quoted(&columns.body), table.quoted());
     // With an offset, what is made text is made so once.
     format!(
-        "select o.{id}::int8, {bounded}, array[{lengths}] from {table} o \
+        "select o.{id}::int8, {bounded}, array[{lengths}], pg_typeof(o.{body_column})::text from {table} o \
          cross join lateral (select {named} offset 0) r where o.{id} > $1::int8 order by o.{id} limit $2::int8"
     )
 }

@@ -63,7 +63,8 @@ pub(crate) async fn check(
     Ok(TableFacts { oid, body })
 }
 
-fn body_kind(kind: &str) -> Option<BodyKind> {
+/// How bodies of a type of PostgreSQL are kept; `None` if a column of it has none.
+pub(crate) fn body_kind(kind: &str) -> Option<BodyKind> {
     match kind {
         "json" | "jsonb" => Some(BodyKind::Json),
         "bytea" => Some(BodyKind::Bytes),
