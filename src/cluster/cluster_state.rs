@@ -83,6 +83,8 @@ pub(crate) struct ClusterState {
     pub(crate) own_stopped: BTreeSet<u16>,
     /// The partitions of which this node is still reading what there is.
     pub(crate) own_behind: BTreeSet<u16>,
+    /// Whether it was asked to be written down that this node is there.
+    pub(crate) enters: bool,
     /// The revision at which it was written down that this node is there.
     pub(crate) entered: Option<u64>,
     /// The newest revisions at which it was read that nodes have come or gone.

@@ -139,6 +139,7 @@ impl Leases {
     /// Writes down that this node is there, so that whoever comes does not take for free what it has before it is heard.
     pub(crate) async fn enter(self: Arc<Leases>, stop: ClusterStop) {
         let beat = self.own_beat(false);
+        self.state().enters = true;
         while !stop.is_said() {
             match self.bucket.put(format!("{NODE_PREFIX}{}", self.node), bytes_of(&beat)).await {
                 Ok(revision) => return self.state().entered = Some(revision),
@@ -169,20 +170,25 @@ impl Leases {
     /// stays, though nobody listens for it any more.
     pub(crate) async fn leave(&self) {
         let key = format!("{NODE_PREFIX}{}", self.node);
-        let entered = self.state().entered;
-        let revision = match entered {
-            None => self.unanswered_entry(&key).await,
-            known => known,
+        let (enters, entered) = {
+            let state = self.state();
+            (state.enters, state.entered)
         };
-        if let Some(revision) = revision {
-            let gone = self.bucket.delete_expect_revision(key, Some(revision));
-            let _ = in_time(limits::NATS_ANSWER, gone).await;
-        }
+        let going = async {
+            let revision = match entered {
+                None if enters => self.unanswered_entry(&key).await,
+                known => known,
+            };
+            if let Some(revision) = revision {
+                let _ = self.bucket.delete_expect_revision(&key, Some(revision)).await;
+            }
+        };
+        let _ = tokio::time::timeout(limits::NATS_ANSWER, going).await;
     }
 
     /// The revision of what this node has written of itself without hearing that it was done.
     async fn unanswered_entry(&self, key: &str) -> Option<u64> {
-        let entry = in_time(limits::NATS_ANSWER, self.bucket.entry(key)).await.ok()??;
+        let entry = self.bucket.entry(key).await.ok()??;
         let beat = read::<Beat>(&entry)?;
         (beat.incarnation == self.incarnation).then_some(entry.revision)
     }

@@ -177,8 +177,8 @@ impl Handler<Raw> for Forward {
     }
 }
 
-/// The key of a message, the same at every attempt. Queues of the same name in different stores count for themselves, and so does what
-/// gets a number again after a backup was restored.
+/// The key of a message, the same at every attempt. Queues of the same name in different stores, or clusters, count for themselves, and so
+/// does what gets a number again after a backup was restored.
 fn key_of(sender_id: &str, queue: &QueueName, message: &ReceivedMessage) -> String {
     let origin = format!("{sender_id}_{queue}");
     let of_message = format!("{}_{}", message.sequence_number, message.accepted_at.as_millis());

@@ -29,7 +29,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     }
     let content = html! {
         (heading(html! { "Schedules" }, html! { (part.all) }))
-        @if rows.is_empty() { div.empty { p.big { "No schedules." } p.quiet { "A definition file can have some." } } }
+        @if part.all == 0 { div.empty { p.big { "No schedules." } p.quiet { "A definition file can have some." } } }
         ul.rows aria-label="Schedules" {
             @for (schedule, may) in &rows {
                 li.row.calm {

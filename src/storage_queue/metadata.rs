@@ -106,6 +106,14 @@ impl Metadata {
         Ok(RECORDS.store(client, queue, record.as_ref()).await?)
     }
 
+    /// Removes those of a queue that was not made after all; of one that somebody else has made meanwhile they stay.
+    pub(crate) async fn remove_unowned(client: &Client, queue: &str) -> Result<(), StorageRefusal> {
+        match RECORDS.load::<MetadataRecord>(client, queue).await? {
+            Some(MetadataRecord::OfName(_)) => Metadata::remove(client, queue).await,
+            Some(MetadataRecord::OfQueue { .. }) | None => Ok(()),
+        }
+    }
+
     /// Removes those of a queue that is gone.
     pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), StorageRefusal> {
         Metadata::default().store(client, queue, None).await

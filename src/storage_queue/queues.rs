@@ -68,7 +68,7 @@ pub(crate) async fn create(
         Err(error) => {
             if matches!(error, QueueError::Refused(_)) {
                 // Nobody has made it: the next of this name would find them.
-                Metadata::remove(client, name).await?;
+                let _ = Metadata::remove_unowned(client, name).await;
             }
             Err(error.into())
         }

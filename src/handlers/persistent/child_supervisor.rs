@@ -172,15 +172,17 @@ impl ChildSupervisor {
             ChildEnd::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
             // It may finish other messages than the one for which it is ended, and say so.
             ChildEnd::Killed => {
-                let reading = async { drop(self.read(lines).await) };
-                beside(group.ask_to_end(limits::CHILD_GRACE), reading).await;
+                tokio::select! {
+                    () = group.ask_to_end(limits::CHILD_GRACE) => {}
+                    () = async { drop(self.read(lines).await); std::future::pending().await } => {}
+                }
             }
             ChildEnd::Garbage(_) => group.ask_to_end(limits::CHILD_GRACE).await,
         }
         self.shared_pool.starting(self.slot);
         let status = group.end().await;
         group.sweep().await;
-        if let ChildEnd::Ended = cause {
+        if let ChildEnd::Ended | ChildEnd::Killed = cause {
             // What it answered before it exited counts.
             let _ = tokio::time::timeout(limits::OUTPUT_GRACE, self.read(lines)).await;
         }
