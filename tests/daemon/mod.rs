@@ -16,6 +16,7 @@ mod orphan;
 #[allow(dead_code, reason = "these tests make no file")]
 mod packed;
 mod postgres;
+mod postgres_bodies;
 pub(crate) mod postgres_server;
 mod postgres_waits;
 #[path = "../kill/reliability.rs"]
