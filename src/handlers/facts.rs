@@ -1,6 +1,7 @@
 //! What whoever handles a message is told of it beside its body, its properties and its trace.
 
 use crate::api::WireTime;
+use crate::engine::ReceivedMessage;
 use crate::processor::Context;
 
 /// What is known of a message: the variable of a program and the header of a post that say it, and its text.
@@ -29,4 +30,9 @@ pub(crate) fn facts(
         ("SERIATIM_LOCK_TOKEN", "seriatim-lock-token", Some(context.lock_token().to_string())),
     ];
     facts.into_iter().filter_map(|(variable, header, text)| Some((variable, header, text?)))
+}
+
+/// The number of a message, and when it was accepted: after a backup was restored, another message may have the number.
+pub(crate) fn lasting_number(message: &ReceivedMessage) -> String {
+    format!("{}_{}", message.sequence_number, message.accepted_at.as_millis())
 }

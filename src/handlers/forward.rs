@@ -20,6 +20,7 @@ use crate::engine::ReceivedMessage;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
 use crate::handlers::ending::cut_short;
+use crate::handlers::facts::lasting_number;
 use crate::handlers::outbound::outbound::HttpReply;
 use crate::handlers::outbound::outbound::Outbound;
 use crate::handlers::outbound::outbound::OutboundOptions;
@@ -177,11 +178,10 @@ impl Handler<Raw> for Forward {
     }
 }
 
-/// The key of a message, the same at every attempt. Queues of the same name in different stores, or clusters, count for themselves, and so
-/// does what gets a number again after a backup was restored.
+/// The key of a message, the same at every attempt. Queues of the same name in different stores, or clusters, count for themselves.
 fn key_of(sender_id: &str, queue: &QueueName, message: &ReceivedMessage) -> String {
     let origin = format!("{sender_id}_{queue}");
-    let of_message = format!("{}_{}", message.sequence_number, message.accepted_at.as_millis());
+    let of_message = lasting_number(message);
     let key = format!("{origin}_{of_message}");
     match key.len() {
         0..=limits::IDEMPOTENCY_KEY_BYTES_MAX => key,

@@ -5,6 +5,7 @@ use http::HeaderName;
 use http::HeaderValue;
 
 use crate::handlers::facts::facts;
+use crate::handlers::facts::lasting_number;
 use crate::handlers::trace::trace;
 use crate::limits;
 use crate::processor::Context;
@@ -16,12 +17,11 @@ pub(crate) struct HeaderSource<'a> {
 }
 
 impl HeaderSource<'_> {
-    /// The same for every attempt, and another in each store and after a backup was restored, because a receiver drops an ID that it
-    /// knows. It has no dot, which separates it from the time where it is signed. No queue has a `~` in its name.
+    /// The same for every attempt, and another in each store, because a receiver drops an ID that it knows. It has no dot, which
+    /// separates it from the time where it is signed. No queue has a `~` in its name.
     pub(crate) fn id(&self) -> String {
         let queue = self.context.queue().name().as_str().replace('.', "~");
-        let message = self.context.message();
-        format!("{queue}_{}_{}", message.sequence_number, message.accepted_at.as_millis())
+        format!("{queue}_{}", lasting_number(self.context.message()))
     }
 
     /// What is known of the message. Text is percent-encoded where it is not plain ASCII.
