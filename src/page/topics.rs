@@ -92,7 +92,7 @@ fn subscribed(subscription: &SubscriptionEnvelope, queue: Option<&QueueEnvelope>
                 @if subscription.rules.is_empty() { p.quiet { "No rules: it gets nothing." } }
                 @for rule in subscription.rules.iter().take(limits::SCREEN_RULES) { (rule_of(rule)) }
                 @if let Some(more) = subscription.rules.len().checked_sub(limits::SCREEN_RULES + 1) {
-                    p.quiet { "and " (more + 1) " more: " code { "seriatim topic show" } " has them all" }
+                    p.quiet { "and " (more + 1) " more: " code { "seriatim topics" } " has them all" }
                 }
             }
             @if let Some(queue) = queue {
