@@ -55,14 +55,13 @@ impl Session {
         let Some(link) = self.links.get_mut(&handle) else {
             return Ok(());
         };
+        if let Some(begun) = &link.partial {
+            check_next(begun, &transfer)?;
+        }
         let mut partial = match link.partial.take() {
             None => first_part(link, &transfer)?,
             Some(partial) => {
                 hub.partial_bytes -= partial.bytes.len();
-                if let Err(breach) = check_next(&partial, &transfer) {
-                    hub.miss_part(partial.settled_transaction());
-                    return Err(breach);
-                }
                 partial
             }
         };
